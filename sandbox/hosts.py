@@ -1,0 +1,150 @@
+"""One instance of the emulated account as a host: a container with systemd and sshd at the instance's address."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sandbox.image import suite, tag
+from sandbox.mirror import NAME as MIRROR_NAME
+from sandbox.mirror import PORT as MIRROR_PORT
+from sandbox.paths import Paths
+from sandbox.podman import IMAGE, Podman
+
+# What systemd, Slurm and a stand-in for mknod need inside the container.
+CAPABILITIES = "SYS_ADMIN,NET_ADMIN,NET_RAW,SYS_PTRACE,MKNOD,SYS_NICE,SYS_RESOURCE,IPC_LOCK,AUDIT_WRITE"
+
+APT_SOURCES = """\
+Types: deb
+URIs: http://{mirror}:{port}/debian
+Suites: {suite}
+Components: main
+Signed-By: /etc/apt/keyrings/sandbox.gpg
+"""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """What the emulator says of an instance that should be a host."""
+
+    instance_id: str
+    state: str
+    private_ip: str
+    hostname: str
+    vpc_id: str
+    vpc_cidr: str
+    instance_type: str
+    public_ips: tuple[str, ...] = ()
+    user_data: str | None = None
+    public_key: str | None = None
+    efa_interfaces: int = 0
+
+    @classmethod
+    def from_api(cls, record: dict[str, Any]) -> Instance:
+        """From a record of ``GET /sandbox-api/hosts``; fields that a host does not need are dropped."""
+        known = {key: value for key, value in record.items() if key in cls.__dataclass_fields__}
+        known["public_ips"] = tuple(known.get("public_ips") or ())
+        return cls(**known)
+
+    @property
+    def gateway(self) -> str:
+        """The first address of the VPC, which the machine itself holds; AWS keeps it for its router as well."""
+        return str(ipaddress.ip_network(self.vpc_cidr)[1])
+
+
+@dataclass
+class Hosts:
+    """Starts, stops and removes the containers of one sandbox."""
+
+    paths: Paths
+    podman: Podman
+    addresses: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def name(self, instance_id: str) -> str:
+        return f"{self.paths.name}-{instance_id}"
+
+    def network(self, vpc_id: str) -> str:
+        return f"{self.paths.name}-{vpc_id}"
+
+    def ensure_network(self, instance: Instance) -> None:
+        """Make the VPC's network unless it is there: closed to the world, the machine at its first address."""
+        name = self.network(instance.vpc_id)
+        if name not in self.podman.networks():
+            options = ["--internal", "--disable-dns", "--subnet", instance.vpc_cidr, "--gateway", instance.gateway]
+            self.podman.run("network", "create", *options, name)
+
+    def _seed(self, instance: Instance) -> Path:
+        """Write the folder that the host reads at boot, as a real one reads the metadata service."""
+        folder = self.paths.hosts / instance.instance_id
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {
+            "hosts": f"127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n{instance.gateway} {MIRROR_NAME}\n",
+            "authorized_keys": f"{instance.public_key.strip()}\n" if instance.public_key else "",
+            "instance-id": instance.instance_id + "\n",
+            "instance-type": instance.instance_type + "\n",
+            "efa-interfaces": f"{instance.efa_interfaces}\n",
+            "sandbox.sources": APT_SOURCES.format(mirror=MIRROR_NAME, port=MIRROR_PORT, suite=suite()),
+        }
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        if instance.user_data:
+            (folder / "user-data").write_bytes(base64.b64decode(instance.user_data))
+        return folder
+
+    def start(self, instance: Instance) -> None:
+        """Create the host and start it."""
+        name = self.name(instance.instance_id)
+        seed = self._seed(instance)
+        options = [
+            *("--name", name, "--hostname", instance.hostname, "--systemd=always", "--shm-size", "1g"),
+            *("--network", self.network(instance.vpc_id), "--ip", instance.private_ip, "--no-hosts", "--dns", "none"),
+            *("--cap-add", CAPABILITIES, "--security-opt", "seccomp=unconfined", "--security-opt", "unmask=ALL"),
+            *("--volume", f"{seed}:/seed:ro"),
+            *("--volume", f"{seed}/sandbox.sources:/etc/apt/sources.list.d/sandbox.sources:ro"),
+            *("--volume", f"{self.paths.mirror}/sandbox.gpg:/etc/apt/keyrings/sandbox.gpg:ro"),
+        ]
+        self.podman.run("run", "-d", *options, f"{IMAGE}:{tag()}")
+
+    def restart(self, instance_id: str) -> None:
+        """Start a host again that was stopped; its disk is as it was."""
+        self.podman.run("start", self.name(instance_id))
+
+    def stop(self, instance_id: str) -> None:
+        self.podman.run("stop", "-t", "5", self.name(instance_id))
+
+    def remove(self, *instance_ids: str) -> None:
+        """Remove hosts and what was written for them."""
+        self.podman.remove(*map(self.name, instance_ids))
+        for instance_id in instance_ids:
+            self.addresses.pop(instance_id, None)
+            shutil.rmtree(self.paths.hosts / instance_id, ignore_errors=True)
+
+    def set_public_addresses(self, instance: Instance) -> None:
+        """Give the host its Elastic IPs and route them over the VPC's bridge; take away those it lost."""
+        have = self.addresses.get(instance.instance_id, ())
+        if have == instance.public_ips:
+            return
+        name = self.name(instance.instance_id)
+        pid = json.loads(self.podman.run("inspect", name))[0]["State"]["Pid"]
+        bridge = self.podman.bridge(self.network(instance.vpc_id))
+        for address in set(have) - set(instance.public_ips):
+            _ip("route", "del", f"{address}/32", "dev", bridge)
+            _ip("address", "del", f"{address}/32", "dev", "eth0", pid=pid)
+        for address in set(instance.public_ips) - set(have):
+            _ip("address", "replace", f"{address}/32", "dev", "eth0", pid=pid)
+            _ip("route", "replace", f"{address}/32", "dev", bridge)
+        self.addresses[instance.instance_id] = instance.public_ips
+
+
+def _ip(*arguments: str, pid: int | None = None) -> None:
+    """Run ``ip`` on the machine, or in the network namespace of a host's first process."""
+    command = ["ip", *arguments] if pid is None else ["nsenter", "-t", str(pid), "-n", "ip", *arguments]
+    search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    subprocess.run(command, check=False, capture_output=True, env={**os.environ, "PATH": search})

@@ -1,0 +1,105 @@
+"""The image of the sandbox's hosts and the apt mirror that belongs to it.
+
+The image is a small Debian or Ubuntu with systemd, sshd and Python, like the base image of a cloud. What roles
+install is not in it: those packages are downloaded beside it, into a signed repository that the hosts use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from sandbox.errors import SandboxError
+from sandbox.machine import os_release
+from sandbox.paths import REPOSITORY, Paths
+from sandbox.podman import IMAGE, Podman
+
+ROOTFS = REPOSITORY / "sandbox" / "rootfs"
+
+BASE = (
+    "systemd systemd-sysv dbus libpam-systemd openssh-server openssh-client openssh-sftp-server python3 python3-apt sudo "
+    "iproute2 iputils-ping procps kmod ca-certificates gpg less"
+).split()
+
+# What roles install on the hosts, with everything these packages need.
+MIRRORED = "slurmctld slurmd slurm-client munge python3-venv debian-reference-en acl rsync".split()
+
+HOOKS = (
+    # No unit of the image may wait for hardware, the network or a login.
+    'chroot "$1" systemctl mask systemd-udevd.service systemd-udev-trigger.service systemd-resolved.service '
+    "systemd-networkd.service systemd-logind.service getty.target console-getty.service",
+    'chroot "$1" systemctl disable apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer '
+    "2>/dev/null || :",
+    'chroot "$1" useradd --no-create-home --uid 1000 --user-group --shell /bin/bash ubuntu',
+    'echo "ubuntu ALL=(ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/90-ubuntu"; chmod 0440 "$1/etc/sudoers.d/90-ubuntu"',
+    f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/etc/systemd/system" "$1/etc/ssh"',
+    'chroot "$1" systemctl enable sandbox-init.service sandbox-user-data.service ssh.service',
+    'rm -f "$1"/etc/ssh/ssh_host_* "$1/etc/hostname" "$1"/etc/apt/sources.list.d/* "$1/etc/apt/sources.list"',
+    # An empty resolv.conf makes a look-up fail at once instead of after seconds.
+    ': > "$1/etc/machine-id"; rm -f "$1/etc/resolv.conf"; : > "$1/etc/resolv.conf"; : > "$1/etc/hosts"',
+)
+
+
+def tag() -> str:
+    """The image's tag: a digest of everything that goes into it, so that a changed recipe is built anew."""
+    digest = hashlib.sha256(repr((suite(), BASE, MIRRORED, HOOKS)).encode())
+    for path in sorted(ROOTFS.rglob("*")):
+        if path.is_file():
+            digest.update(str(path.relative_to(ROOTFS)).encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def suite() -> str:
+    """The release that the image is made of: this machine's own (bookworm, noble, ...)."""
+    return os_release().get("VERSION_CODENAME", "bookworm")
+
+
+def _sources() -> list[str]:
+    """The machine's own apt sources of its distribution: the image comes from where the machine itself comes from."""
+    names = ("debian.sources", "ubuntu.sources", "debian.list", "ubuntu.list")
+    files = [Path("/etc/apt/sources.list.d") / name for name in names] + [Path("/etc/apt/sources.list")]
+    found = [str(file) for file in files if file.exists() and file.read_text(encoding="utf-8").strip()]
+    if not found:
+        raise SandboxError("No apt sources of the distribution were found in /etc/apt: add them and try again.")
+    return found[:1]
+
+
+def build(paths: Paths, podman: Podman) -> None:
+    """Build the image and fetch the mirror's packages, unless both are there already.
+
+    Raises:
+        SandboxError: mmdebstrap failed; its last error line is in the sentence.
+    """
+    stamp = paths.mirror / "debian" / f"packages-{tag()}"
+    if podman.image_exists(tag()) and stamp.exists():
+        return
+    print(f"sandbox: building the hosts' image from {suite()} (about a minute)", flush=True)
+    tarball = paths.cache / "image.tar"
+    pool = paths.mirror / "debian" / "pool"
+    shutil.rmtree(pool.parent, ignore_errors=True)
+    pool.mkdir(parents=True)
+    download = (
+        f"APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get --yes --download-only --no-install-recommends install "
+        f"{' '.join(MIRRORED)} && cp \"$1\"/var/cache/apt/archives/*.deb '{pool}/' && "
+        'rm -f "$1"/var/cache/apt/archives/*.deb'
+    )
+    hooks = [f"--customize-hook={hook}" for hook in (download, *HOOKS)]
+    log = paths.logs / "image.log"
+    with log.open("w", encoding="utf-8") as output:
+        done = subprocess.run(
+            # Essential packages only, with no skipped clean-up: the ending decides the format.
+            ["mmdebstrap", "--variant=minbase", f"--include={','.join(BASE)}", *hooks, suite(), str(tarball), *_sources()],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ, LC_ALL="C.UTF-8"),
+            check=False,
+        )
+    if done.returncode:
+        lines = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(("E:", "error"))]
+        raise SandboxError(f"The hosts' image could not be built ({(lines or ['no reason given'])[-1]}): see {log}.")
+    podman.run("import", "-q", "-c", 'CMD ["/lib/systemd/systemd"]', str(tarball), f"{IMAGE}:{tag()}")
+    tarball.unlink()
+    stamp.touch()

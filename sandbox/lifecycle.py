@@ -1,0 +1,147 @@
+"""Up, down and status of the sandbox as a whole."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox import api, image, machine, mirror, settings
+from sandbox.errors import SandboxError
+from sandbox.paths import REPOSITORY, Paths
+from sandbox.podman import Podman
+
+# Process -> its command line after the interpreter.
+SERVICES = {
+    "emulator": ["-m", "sandbox.emulator", "--host", api.HOST, "--port", str(api.PORT), "--pending", "1"],
+    "reconciler": ["-m", "sandbox.reconciler"],
+}
+
+
+@contextmanager
+def _locked(paths: Paths) -> Iterator[None]:
+    """Two commands on one sandbox wait for each other."""
+    paths.make()
+    with (paths.root / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _pid(paths: Paths, service: str) -> int | None:
+    """The process id of a service that runs, else None. A number that now belongs to another program is not it."""
+    try:
+        pid = int((paths.run / f"{service}.pid").read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except (OSError, ValueError):
+        return None
+    return pid if f"sandbox.{service}" in command else None
+
+
+def _start(paths: Paths, service: str) -> None:
+    """Start a service in a session of its own, its output in the logs folder."""
+    environment = {**os.environ, "TRAINIUM_SANDBOX_DIR": str(paths.root), "PYTHONUNBUFFERED": "1"}
+    with (paths.logs / f"{service}.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, *SERVICES[service]],
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    (paths.run / f"{service}.pid").write_text(f"{process.pid}\n")
+
+
+def _wait_for_emulator(paths: Paths, seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not api.healthy():
+        if _pid(paths, "emulator") is None or time.monotonic() > until:
+            log = paths.logs / "emulator.log"
+            last = (log.read_text(encoding="utf-8").strip().splitlines() or ["nothing logged"])[-1]
+            raise SandboxError(f"The AWS API emulator did not start ({last}): see {log}.")
+        time.sleep(0.1)
+
+
+def up(paths: Paths) -> str:
+    """Start what does not run yet and say what was done."""
+    machine.check()
+    machine.become_root()
+    with _locked(paths):
+        podman = Podman(paths)
+        machine.install_packages()
+        podman.configure()
+        image.build(paths, podman)
+        mirror.make_apt_repository(paths)
+        mirror.make_pip_index(paths)
+        settings.write(paths)
+        started = [service for service in SERVICES if _pid(paths, service) is None]
+        if "emulator" in started and api.healthy():
+            raise SandboxError(
+                f"Another program answers at {api.endpoint()}: stop it ('python -m sandbox down' in its checkout)."
+            )
+        for service in started:
+            _start(paths, service)
+            if service == "emulator":
+                _wait_for_emulator(paths)
+        machine.give_back(paths.ssh_key.parent, paths.inventory, paths.reports, paths.root / "lock")
+    return f"sandbox: up at {api.endpoint()}" if started else f"sandbox: already up at {api.endpoint()}"
+
+
+def down(paths: Paths) -> str:
+    """Stop everything: processes, hosts, networks and mounts. The cache and the reports stay."""
+    machine.become_root()
+    if not paths.root.exists():
+        return "sandbox: was not up"
+    with _locked(paths):
+        for service in reversed(SERVICES):
+            _stop(paths, service)
+        if (paths.podman / "storage.conf").exists():
+            podman = Podman(paths)
+            names = list(podman.containers())
+            if names:
+                podman.remove(*names)
+            for network in podman.networks():
+                podman.run("network", "rm", "-f", network)
+        _unmount(paths)
+        for folder in (paths.hosts, paths.run):
+            shutil.rmtree(folder, ignore_errors=True)
+    return "sandbox: down"
+
+
+def _stop(paths: Paths, service: str, seconds: float = 15) -> None:
+    pid = _pid(paths, service)
+    if pid is None:
+        return
+    os.kill(pid, signal.SIGTERM)
+    until = time.monotonic() + seconds
+    while _pid(paths, service) is not None and time.monotonic() < until:
+        time.sleep(0.05)
+    if _pid(paths, service) is not None:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _unmount(paths: Paths) -> None:
+    """Podman leaves its storage mounted onto itself; innermost first."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    for mount in sorted((m for m in mounts if Path(m).is_relative_to(paths.root)), reverse=True):
+        subprocess.run(["umount", mount], check=False, capture_output=True)
+
+
+def status(paths: Paths) -> tuple[str, bool]:
+    """A few lines for people, and whether all services run."""
+    running = {service: _pid(paths, service) for service in SERVICES}
+    lines = [f"{service:<11}{'running, pid ' + str(pid) if pid else 'stopped'}" for service, pid in running.items()]
+    if running["emulator"]:
+        hosts = [host for host in api.request("hosts") if host["state"] != "terminated"]
+        lines.append(f"{'endpoint':<11}{api.endpoint()}")
+        lines.append(f"{'hosts':<11}{len(hosts)}")
+        lines += [f"  {h['instance_id']}  {h['state']:<9} {h['private_ip']:<15} {h['instance_type']}" for h in hosts]
+    return "\n".join(lines), all(running.values())

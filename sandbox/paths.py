@@ -1,0 +1,70 @@
+"""Where the sandbox keeps things: everything lies in one folder, ``.sandbox`` beside this package."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Paths:
+    """The folders and files of one sandbox, all below ``root``."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls) -> Paths:
+        """The folder named by ``TRAINIUM_SANDBOX_DIR``, else ``.sandbox`` in the checkout."""
+        return cls(Path(os.environ.get("TRAINIUM_SANDBOX_DIR") or REPOSITORY / ".sandbox").resolve())
+
+    @property
+    def name(self) -> str:
+        """A short name, unique for the folder: it prefixes containers and networks."""
+        return "sandbox-" + hashlib.sha256(str(self.root).encode()).hexdigest()[:6]
+
+    @property
+    def cache(self) -> Path:
+        """What is expensive to make and survives ``down``: the mirror's packages and wheels."""
+        return self.root / "cache"
+
+    @property
+    def mirror(self) -> Path:
+        return self.cache / "mirror"
+
+    @property
+    def podman(self) -> Path:
+        return self.root / "podman"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def hosts(self) -> Path:
+        return self.root / "hosts"
+
+    @property
+    def ssh_key(self) -> Path:
+        return self.root / "ssh" / "id_ed25519"
+
+    @property
+    def inventory(self) -> Path:
+        return self.root / "inventory"
+
+    @property
+    def reports(self) -> Path:
+        return self.root / "demo"
+
+    def make(self) -> None:
+        """Create the folders."""
+        for folder in (self.cache, self.run, self.logs, self.hosts, self.ssh_key.parent, self.inventory, self.reports):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.ssh_key.parent.chmod(0o700)

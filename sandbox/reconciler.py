@@ -1,0 +1,111 @@
+"""Makes the machine match the emulated account: running instances are hosts, terminated ones are gone."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import ThreadingHTTPServer
+from threading import Event
+
+from sandbox import api, mirror
+from sandbox.errors import SandboxError
+from sandbox.hosts import Hosts, Instance
+from sandbox.paths import Paths
+from sandbox.podman import Podman
+
+LOG = logging.getLogger("reconciler")
+INTERVAL = 0.25  # seconds between looks at the account
+RECHECK = 5.0  # seconds between looks at the containers, to notice those killed from outside
+UP, DOWN = ("pending", "running"), ("stopping", "stopped")
+
+
+class Reconciler:
+    """What is (containers) and what should be (instances), and the steps from one to the other."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.podman = Podman(paths)
+        self.hosts = Hosts(paths, self.podman)
+        self.paths = paths
+        self.mirrors: dict[str, ThreadingHTTPServer] = {}
+        self.states: dict[str, str] = {}
+        self.looked = 0.0
+
+    def look(self) -> None:
+        """Read the containers' states, not more often than every few seconds."""
+        if time.monotonic() - self.looked > RECHECK:
+            prefix = len(self.paths.name) + 1
+            self.states = {name[prefix:]: state for name, state in self.podman.containers().items()}
+            self.looked = time.monotonic()
+
+    def step(self) -> None:
+        """One look and whatever follows from it; independent hosts are handled side by side."""
+        wanted = {i.instance_id: i for i in map(Instance.from_api, api.request("hosts")) if i.state in UP + DOWN}
+        self.look()
+        gone = [instance_id for instance_id in self.states if instance_id not in wanted]
+        if gone:
+            LOG.info("removing %s", " ".join(gone))
+            self.hosts.remove(*gone)
+            for instance_id in gone:
+                del self.states[instance_id]
+        for instance in wanted.values():
+            if instance.state in UP and instance.instance_id not in self.states:
+                self.prepare(instance)
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            list(pool.map(self.settle, wanted.values()))
+        self.forget_networks({instance.vpc_id for instance in wanted.values()})
+
+    def prepare(self, instance: Instance) -> None:
+        """Network and mirror of the instance's VPC."""
+        self.hosts.ensure_network(instance)
+        if instance.vpc_id not in self.mirrors:
+            self.mirrors[instance.vpc_id] = mirror.serve(self.paths, instance.gateway)
+
+    def settle(self, instance: Instance) -> None:
+        """Bring one host into the state of its instance."""
+        state = self.states.get(instance.instance_id)
+        if instance.state in UP and state is None:
+            LOG.info("starting %s at %s", instance.instance_id, instance.private_ip)
+            self.hosts.start(instance)
+            self.states[instance.instance_id] = "running"
+        elif instance.state in UP and state in ("exited", "created", "stopped"):
+            LOG.info("starting %s again", instance.instance_id)
+            self.hosts.restart(instance.instance_id)
+            self.hosts.addresses.pop(instance.instance_id, None)
+            self.states[instance.instance_id] = "running"
+        elif instance.state in DOWN and state == "running":
+            LOG.info("stopping %s", instance.instance_id)
+            self.hosts.stop(instance.instance_id)
+            self.states[instance.instance_id] = "exited"
+        if instance.state in UP:
+            self.hosts.set_public_addresses(instance)
+
+    def forget_networks(self, vpcs: set[str]) -> None:
+        """Remove networks without hosts, so that another VPC may use the same addresses."""
+        for vpc_id in set(self.mirrors) - vpcs:
+            server = self.mirrors.pop(vpc_id)
+            server.shutdown()
+            server.server_close()
+            self.podman.run("network", "rm", "-f", self.hosts.network(vpc_id), check=False)
+
+
+def run(paths: Paths) -> None:
+    """Reconcile until SIGTERM. A step that fails is logged and tried again."""
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
+    stopped = Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    reconciler = Reconciler(paths)
+    while not stopped.is_set():
+        try:
+            reconciler.step()
+        except SandboxError as error:
+            LOG.warning("%s", error)
+            reconciler.looked = 0.0
+            stopped.wait(1)
+        stopped.wait(INTERVAL)
+
+
+if __name__ == "__main__":
+    run(Paths.from_environment())

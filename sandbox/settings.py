@@ -1,0 +1,71 @@
+"""What a user of the sandbox needs beside the playbooks: an ssh key, an inventory and a few environment variables."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+
+from sandbox import api, mirror
+from sandbox.paths import REPOSITORY, Paths
+
+REGION = "us-west-2"
+
+
+def variables(paths: Paths) -> str:
+    """The inventory's variables: mirrors, the ssh key, and what a container's kernel cannot do."""
+    requirements = [
+        line.strip()
+        for line in mirror.REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    packages = "".join(f"  - {requirement}\n" for requirement in requirements)
+    return f"""\
+---
+# Written by 'python -m sandbox up'. An air-gapped site sets the same variables for its own mirrors.
+trainium_ssh_public_key_file: {paths.ssh_key}.pub
+trainium_ssh_private_key_file: {paths.ssh_key}
+ansible_user: ubuntu
+ansible_ssh_private_key_file: {paths.ssh_key}
+ansible_python_interpreter: /usr/bin/python3
+
+neuron_venv_index_url: http://{mirror.NAME}:{mirror.PORT}/simple/
+neuron_venv_trusted_hosts:
+  - {mirror.NAME}
+neuron_venv_packages:
+{packages}
+# The containers' cgroups are read-only.
+slurm_proctrack_type: proctrack/linuxproc
+slurm_task_plugin: task/none
+"""
+
+
+def environment(paths: Paths) -> dict[str, str]:
+    """The variables that point AWS clients and Ansible at the sandbox."""
+    return {
+        "AWS_ENDPOINT_URL": api.endpoint(),
+        "AWS_ACCESS_KEY_ID": "sandbox",
+        "AWS_SECRET_ACCESS_KEY": "sandbox",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+        "ANSIBLE_INVENTORY": str(paths.inventory),
+        "TRAINIUM_REPORT_DIR": str(paths.reports),
+    }
+
+
+def exports(paths: Paths) -> str:
+    """``export NAME=value`` lines for a shell."""
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in environment(paths).items()]
+    return "\n".join([*lines, "unset AWS_PROFILE AWS_SESSION_TOKEN"])
+
+
+def write(paths: Paths) -> None:
+    """Make the key and write the inventory; both stay the same when written again."""
+    if not paths.ssh_key.exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", paths.name, "-f", str(paths.ssh_key)]
+        subprocess.run(command, check=True)
+    (paths.inventory / "group_vars").mkdir(exist_ok=True)
+    shutil.copyfile(REPOSITORY / "inventory" / "nodes.yml", paths.inventory / "nodes.yml")
+    (paths.inventory / "group_vars" / "all.yml").write_text(variables(paths), encoding="utf-8")
