@@ -15,7 +15,9 @@ from sandbox.paths import Paths
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of every subcommand."""
-    top = argparse.ArgumentParser(prog="python -m sandbox", description="An AWS account with Trainium nodes on this machine.")
+    top = argparse.ArgumentParser(
+        prog="python -m sandbox", description="An AWS account with Trainium nodes on this machine."
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("up", help="start it; does nothing where it runs")
     commands.add_parser("down", help="stop it and remove hosts, networks and mounts; caches stay")
@@ -73,7 +75,9 @@ def limit_capacity(options: argparse.Namespace) -> Any:
     if options.type is None:
         return api.request("capacity")
     if options.count is None or options.count < 0:
-        raise SandboxError("Capacity needs a type, a zone and a count of 0 or more, for example: trn1.32xlarge us-west-2d 0.")
+        raise SandboxError(
+            "Capacity needs a type, a zone and a count of 0 or more, for example: trn1.32xlarge us-west-2d 0."
+        )
     return api.request("capacity", {"instance_type": options.type, "zone": options.zone, "count": options.count})
 
 

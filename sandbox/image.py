@@ -20,19 +20,23 @@ from sandbox.podman import IMAGE, Podman
 ROOTFS = REPOSITORY / "sandbox" / "rootfs"
 
 BASE = (
-    "systemd systemd-sysv dbus libpam-systemd openssh-server openssh-client openssh-sftp-server python3 python3-apt sudo "
-    "iproute2 iputils-ping procps kmod ca-certificates gpg less"
-).split()
+    "systemd systemd-sysv dbus libpam-systemd openssh-server openssh-client openssh-sftp-server python3 python3-apt "
+    "sudo iproute2 iputils-ping procps kmod ca-certificates gpg less"
+).split(" ")
 
 # What roles install on the hosts, with everything these packages need.
-MIRRORED = "slurmctld slurmd slurm-client munge python3-venv debian-reference-en acl rsync".split()
+MIRRORED = ["slurmctld", "slurmd", "slurm-client", "munge", "python3-venv", "debian-reference-en", "acl", "rsync"]
+
+# No unit of the image may wait for hardware, the network or a login.
+MASKED = (
+    "systemd-udevd.service systemd-udev-trigger.service systemd-resolved.service systemd-networkd.service "
+    "systemd-logind.service getty.target console-getty.service"
+)
+DISABLED = "apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer"
 
 HOOKS = (
-    # No unit of the image may wait for hardware, the network or a login.
-    'chroot "$1" systemctl mask systemd-udevd.service systemd-udev-trigger.service systemd-resolved.service '
-    "systemd-networkd.service systemd-logind.service getty.target console-getty.service",
-    'chroot "$1" systemctl disable apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer '
-    "2>/dev/null || :",
+    f'chroot "$1" systemctl mask {MASKED}',
+    f'chroot "$1" systemctl disable {DISABLED} 2>/dev/null || :',
     'chroot "$1" useradd --no-create-home --uid 1000 --user-group --shell /bin/bash ubuntu',
     'echo "ubuntu ALL=(ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/90-ubuntu"; chmod 0440 "$1/etc/sudoers.d/90-ubuntu"',
     f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/etc/systemd/system" "$1/etc/ssh"',
@@ -91,7 +95,15 @@ def build(paths: Paths, podman: Podman) -> None:
     with log.open("w", encoding="utf-8") as output:
         done = subprocess.run(
             # Essential packages only, with no skipped clean-up: the ending decides the format.
-            ["mmdebstrap", "--variant=minbase", f"--include={','.join(BASE)}", *hooks, suite(), str(tarball), *_sources()],
+            [
+                "mmdebstrap",
+                "--variant=minbase",
+                f"--include={','.join(BASE)}",
+                *hooks,
+                suite(),
+                str(tarball),
+                *_sources(),
+            ],
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(os.environ, LC_ALL="C.UTF-8"),

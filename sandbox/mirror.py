@@ -13,6 +13,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 from sandbox.errors import SandboxError
 from sandbox.image import suite
@@ -29,12 +30,22 @@ def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = Non
     """Run a command of the mirror's making; its last error line becomes the sentence of a failure."""
     with (stdout or Path(os.devnull)).open("wb") as output:
         done = subprocess.run(
-            command, cwd=cwd, env={**os.environ, **(environment or {})}, stdout=output, stderr=subprocess.PIPE, check=False
+            command,
+            cwd=cwd,
+            env={**os.environ, **(environment or {})},
+            stdout=output,
+            stderr=subprocess.PIPE,
+            check=False,
         )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         reason = next((line for line in reversed(lines) if line.startswith(("ERROR", "E:", "gpg:"))), lines[-1])
         raise SandboxError(f"'{command[0]} {command[1]}' failed while making the sandbox's mirror: {reason}")
+
+
+def _output(*command: str) -> str:
+    """What a command prints, without the newline."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def make_apt_repository(paths: Paths) -> None:
@@ -47,8 +58,9 @@ def make_apt_repository(paths: Paths) -> None:
     environment = {"GNUPGHOME": str(gnupg)}
     if not gnupg.exists():
         gnupg.mkdir(mode=0o700)
-        _run(["gpg", "--batch", "--passphrase", "", "--quick-generate-key", KEY_USER, "ed25519", "sign", "never"], root, environment)
-    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+        generate = ["gpg", "--batch", "--passphrase", "", "--quick-generate-key", KEY_USER, "ed25519", "sign", "never"]
+        _run(generate, root, environment)
+    architecture = _output("dpkg", "--print-architecture")
     packages = release / "main" / f"binary-{architecture}" / "Packages"
     packages.parent.mkdir(parents=True, exist_ok=True)
     _run(["apt-ftparchive", "packages", "pool"], root, stdout=packages)
@@ -57,12 +69,13 @@ def make_apt_repository(paths: Paths) -> None:
     _run(["apt-ftparchive", *flags, "release", "."], release, stdout=release / "Release")
     _run(["gpg", "--batch", "--yes", "--export", "-o", str(paths.mirror / "sandbox.gpg")], root, environment)
     _run(["gpg", "--batch", "--yes", "--clearsign", "-o", "InRelease", "Release"], release, environment)
+    # The agent that gpg started would outlive this command.
+    _run(["gpgconf", "--kill", "all"], root, environment)
 
 
 def hosts_python() -> str:
     """The Python version of the hosts, which is that of this machine's distribution, for example ``3.11``."""
-    code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    return subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return _output("/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
 
 
 def make_pip_index(paths: Paths) -> None:
@@ -89,7 +102,7 @@ def make_pip_index(paths: Paths) -> None:
         folder = paths.mirror / "simple" / project
         folder.mkdir(parents=True, exist_ok=True)
         links = [
-            f'<a href="../../wheels/{html.escape(file.name.replace("+", "%2B"))}#sha256={_sha256(file)}">{html.escape(file.name)}</a><br>'
+            f'<a href="../../wheels/{quote(file.name)}#sha256={_sha256(file)}">{html.escape(file.name)}</a><br>'
             for file in files
         ]
         (folder / "index.html").write_text("<!DOCTYPE html>\n" + "\n".join(links) + "\n", encoding="utf-8")
