@@ -22,7 +22,7 @@ ROOTFS = REPOSITORY / "sandbox" / "rootfs"
 BASE = (
     "systemd systemd-sysv dbus libpam-systemd openssh-server openssh-client openssh-sftp-server python3 python3-apt "
     "sudo iproute2 iputils-ping procps kmod ca-certificates gpg less"
-).split(" ")
+)
 
 # What roles install on the hosts, with everything these packages need.
 MIRRORED = ["slurmctld", "slurmd", "slurm-client", "munge", "python3-venv", "debian-reference-en", "acl", "rsync"]
@@ -98,7 +98,7 @@ def build(paths: Paths, podman: Podman) -> None:
             [
                 "mmdebstrap",
                 "--variant=minbase",
-                f"--include={','.join(BASE)}",
+                f"--include={BASE.replace(' ', ',')}",
                 *hooks,
                 suite(),
                 str(tarball),
