@@ -5,10 +5,17 @@ SHELL := /bin/bash
 
 VENV ?= .venv
 PYTHON ?= python3
+BACKEND ?= ec2
+ARGS ?=
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup
+SANDBOX := $(BIN)/python -m sandbox
+# An Ansible run against the sandbox: its environment is the only difference from a run against AWS.
+IN_SANDBOX = eval "$$($(SANDBOX) env)"
+
+.PHONY: help setup demo teardown test lint sanity unit molecule end-to-end sandbox-up
+
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -17,9 +24,40 @@ setup: $(VENV)/.ready ## install everything into .venv, nothing else
 # The checkout is made visible as ansible_collections.trainium.cluster by a link and a .pth file, so that
 # Ansible, pytest and mypy find it without any environment variable.
 $(VENV)/.ready: requirements.txt requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt
 	mkdir -p $(VENV)/collections/ansible_collections/trainium
 	ln -sfn ../../../.. $(VENV)/collections/ansible_collections/trainium/cluster
 	echo "$(CURDIR)/$(VENV)/collections" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/trainium_cluster.pth"
 	touch $@
+
+sandbox-up: setup
+	$(SANDBOX) up
+
+demo: sandbox-up ## from an empty account in the sandbox to a finished training run
+	$(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(ARGS)
+
+teardown: setup ## delete everything that the demo made, and stop the sandbox
+	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
+	$(SANDBOX) down
+
+test: setup lint unit sanity molecule end-to-end ## everything that CI runs
+
+lint: setup ## ruff, mypy and ansible-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/ansible-lint --offline --strict
+
+unit: setup ## planners, and modules over HTTP against the emulated API
+	$(BIN)/python -m pytest --numprocesses 2
+
+sanity: setup ## ansible-test sanity
+	tests/run-sanity
+
+molecule: sandbox-up ## roles on real hosts of the sandbox
+	$(IN_SANDBOX); $(BIN)/molecule test --all
+
+end-to-end: setup ## the whole way on the sandbox, and back to an empty account
+	$(BIN)/python -m pytest tests/end_to_end --exitfirst
