@@ -7,6 +7,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BACKEND ?= ec2
 ARGS ?=
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -25,6 +26,7 @@ setup: $(VENV)/.ready ## install everything into .venv, nothing else
 # Ansible, pytest and mypy find it without any environment variable.
 $(VENV)/.ready: requirements.txt requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -c 'import ensurepip' 2> /dev/null || $(SUDO) apt-get install -yq python3-venv
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt
 	mkdir -p $(VENV)/collections/ansible_collections/trainium

@@ -1,0 +1,168 @@
+"""From an empty account to a falling loss and back. The tests tell one story and run in the order they stand in."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Sandbox
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CARDS = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}
+
+
+def interface_entries(parameters: dict[str, Any], field: str) -> list[str]:
+    """The values of one field over the NetworkInterface entries of a RunInstances call."""
+    return [v for k, v in parameters.items() if re.fullmatch(rf"NetworkInterface\.\d+\.{field}", k)]
+
+
+def assert_efa_on_every_card(sandbox: Sandbox, nodes: int, instance_type: str) -> None:
+    """DescribeInstances shows an EFA interface on each network card of each node."""
+    instances = sandbox.instances()
+    assert [i["InstanceType"] for i in instances] == [instance_type] * nodes
+    for instance in instances:
+        interfaces = instance["NetworkInterfaces"]
+        cards = sorted(i["Attachment"]["NetworkCardIndex"] for i in interfaces if i["InterfaceType"] == "efa")
+        assert cards == list(range(CARDS[instance_type]))
+
+
+def test_check_mode_on_an_empty_account_reaches_the_end(sandbox: Sandbox) -> None:
+    sandbox.forget()
+    run = sandbox.playbook("site", "--check", "--diff")
+    assert run.returncode == 0
+    assert sandbox.writes() == []
+    assert "trn1.32xlarge" in run.output
+    assert sandbox.instances() == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "sentence"),
+    [
+        ("trainium_node_count=0", "trainium_node_count"),
+        ("trainium_node_count=-1", "trainium_node_count"),
+        ("trainium_node_count=two", "trainium_node_count"),
+        ("trainium_instance_type=trn9.32xlarge", "trn9.32xlarge"),
+        ("trainium_image_id=ami-0123456789abcdef0", "ami-0123456789abcdef0"),
+        ('{"trainium_cluster_name": "two words"}', "two words"),
+        ("trainium_interface_layout=token-ring", "trainium_interface_layout"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_starts(sandbox: Sandbox, variable: str, sentence: str) -> None:
+    sandbox.forget()
+    run = sandbox.playbook("site", "-e", variable)
+    assert run.returncode != 0
+    assert sentence in run.output
+    assert "Traceback" not in run.output
+    assert sandbox.writes() == []
+
+
+def test_a_run_killed_after_the_launch_is_taken_up(sandbox: Sandbox) -> None:
+    sandbox.forget()
+    assert sandbox.playbook("network").returncode == 0
+    sandbox.kill_playbook_when("compute", lambda: bool(sandbox.launches()))
+    assert len(sandbox.launches()) == 1
+
+
+def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
+    done = subprocess.run(["make", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+
+    (launch,) = sandbox.launches()
+    assert len(interface_entries(launch, "DeviceIndex")) == 8
+    assert interface_entries(launch, "DeviceIndex").count("0") == 1
+    assert_efa_on_every_card(sandbox, 2, "trn1.32xlarge")
+
+    report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
+    assert (report["nodes"], report["processes"]) == (2, 4)
+    assert report["steps"] > 0
+    assert report["throughput"] > 0
+    assert report["final_loss"] < 0.85 * report["initial_loss"]
+    log = Path(report["log"])
+    assert "step_loss" in log.read_text(encoding="utf-8")
+    for value in (str(sandbox.reports / "report.json"), str(log)):
+        assert value in done.stdout
+
+
+def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
+    sandbox.forget()
+    run = sandbox.playbook("site")
+    assert run.returncode == 0
+    assert len(run.changed) == 3
+    assert set(run.changed.values()) == {0}
+    assert sandbox.writes() == []
+
+
+def test_teardown_leaves_nothing_and_can_be_repeated(sandbox: Sandbox) -> None:
+    assert sandbox.playbook("teardown").returncode == 0
+    again = sandbox.playbook("teardown")
+    assert again.returncode == 0
+    assert set(again.changed.values()) == {0}
+
+    ec2 = sandbox.client("ec2")
+    ours = [{"Name": "tag-key", "Values": ["trainium:cluster"]}]
+    assert sandbox.instances("pending", "running", "stopping", "stopped") == []
+    assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
+    assert ec2.describe_addresses()["Addresses"] == []
+    assert ec2.describe_key_pairs()["KeyPairs"] == []
+    assert ec2.describe_placement_groups()["PlacementGroups"] == []
+    assert ec2.describe_volumes()["Volumes"] == []
+    for describe, field in (
+        ("describe_security_groups", "SecurityGroups"),
+        ("describe_subnets", "Subnets"),
+        ("describe_route_tables", "RouteTables"),
+        ("describe_internet_gateways", "InternetGateways"),
+        ("describe_vpcs", "Vpcs"),
+    ):
+        assert getattr(ec2, describe)(Filters=ours)[field] == [], field
+    gateways = ec2.describe_nat_gateways()["NatGateways"]
+    assert [g for g in gateways if g["State"] != "deleted"] == []
+
+
+def test_three_nodes_with_sixteen_cards(sandbox: Sandbox) -> None:
+    sandbox.forget()
+    variables = ("-e", "trainium_instance_type=trn1n.32xlarge", "-e", "trainium_node_count=3")
+    assert sandbox.playbook("network", *variables).returncode == 0
+    assert sandbox.playbook("compute", *variables).returncode == 0
+    (launch,) = sandbox.launches()
+    assert len(interface_entries(launch, "DeviceIndex")) == 16
+    assert interface_entries(launch, "DeviceIndex").count("0") == 1
+    assert_efa_on_every_card(sandbox, 3, "trn1n.32xlarge")
+    assert sandbox.playbook("teardown", *variables).returncode == 0
+
+
+def test_the_second_zone_serves_when_the_first_is_full(sandbox: Sandbox) -> None:
+    ec2 = sandbox.client("ec2")
+    offerings = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": ["trn1.32xlarge"]}]
+    )["InstanceTypeOfferings"]
+    first, *others = sorted(offering["Location"] for offering in offerings)
+    assert others
+    assert sandbox.playbook("network").returncode == 0
+
+    sandbox.forget()
+    for zone in (first, *others):
+        leave_room(sandbox, zone, 0)
+    refused = sandbox.playbook("compute")
+    assert refused.returncode != 0
+    assert "InsufficientInstanceCapacity" in refused.output
+    assert all(zone in refused.output for zone in (first, *others))
+    assert "Traceback" not in refused.output
+    assert sandbox.instances() == []
+
+    leave_room(sandbox, others[0], 2)
+    assert sandbox.playbook("compute").returncode == 0
+    assert {i["Placement"]["AvailabilityZone"] for i in sandbox.instances()} == {others[0]}
+    sandbox.command("capacity", "--clear")
+    assert sandbox.playbook("teardown").returncode == 0
+
+
+def leave_room(sandbox: Sandbox, zone: str, count: int) -> None:
+    """Leave room for so many trn1.32xlarge in a zone."""
+    sandbox.command("capacity", "trn1.32xlarge", zone, str(count))
