@@ -1,0 +1,293 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Inventory plugin trainium.cluster.nodes."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: nodes
+version_added: 0.1.0
+short_description: The nodes of a Trainium cluster as an inventory
+description:
+  - Finds the instances of a cluster by their tag C(trainium:cluster) and makes them hosts with what multi-node
+    training needs, such as their rank and the address of rank 0.
+  - The groups V(head) and V(compute) always exist, empty if need be. Further groups are C(cluster_<name>),
+    C(type_<instance type>), C(zone_<availability zone>) and C(placement_group_<name>), with every other character than
+    a letter, a digit or C(_) replaced by C(_).
+  - The group V(compute) holds the instances whose tag C(trainium:role) is V(compute), in the order of their ranks.
+    The group V(head) holds the instance whose role is V(head), or else the node with rank 0.
+  - Nodes are ordered by launch time, launch index and instance id, so that nodes added later come last.
+    Pending and running nodes have a rank.
+  - Each instance is reduced to the fields that matter before it is cached and before it becomes a host, so that
+    thousands of nodes with many network interfaces stay cheap.
+  - Each host's key is known to ssh by the instance id, so that a new instance at an old address is not refused.
+notes:
+  - The host variables are C(ansible_host), C(ansible_ssh_common_args), C(ansible_control_path), C(node_rank) (nodes
+    with a rank only), C(master_addr), C(private_address), C(private_dns_name), C(public_address),
+    C(efa_interface_count), C(instance_id), C(instance_type), C(instance_state), C(instance_tags), C(image_id),
+    C(availability_zone), C(aws_region), C(subnet_id), C(placement_group), C(launch_time), C(cluster_name) and
+    C(node_role).
+  - The name of the configuration file ends in C(nodes.yml) or C(nodes.yaml).
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - ansible.builtin.inventory_cache
+  - ansible.builtin.constructed
+  - amazon.aws.boto3
+  - amazon.aws.common.plugins
+  - amazon.aws.region.plugins
+  - amazon.aws.assume_role.plugins
+options:
+  plugin:
+    description: The name of this plugin.
+    type: str
+    required: true
+    choices: [trainium.cluster.nodes]
+  cluster_name:
+    description:
+      - The cluster, by the value of the tag C(trainium:cluster). Empty means every cluster, each with its own ranks
+        and its own head.
+      - A template may use extra variables.
+    type: str
+    default: ""
+    vars:
+      - name: trainium_cluster_name
+    env:
+      - name: TRAINIUM_CLUSTER_NAME
+  regions:
+    description:
+      - The regions to look in. If empty, the region of the environment or of the AWS profile.
+      - A template may use extra variables.
+    type: list
+    elements: str
+    default: []
+    vars:
+      - name: trainium_region
+  states:
+    description: The states of instances that become hosts.
+    type: list
+    elements: str
+    choices: [pending, running, stopping, stopped, shutting-down, terminated]
+    default: [pending, running]
+  filters:
+    description:
+      - Further filters of DescribeInstances, a dictionary of names and values; they are applied by AWS.
+      - Filters named here replace those that the plugin would set by the same name.
+    type: dict
+    default: {}
+  hostnames:
+    description:
+      - What a host is named by, in order of preference; the instance id if nothing else serves or if two instances
+        would share a name.
+      - Each is V(short-private-dns-name), V(private-dns-name), V(private-ip-address), V(ip-address), V(dns-name),
+        V(instance-id) or V(tag:<key>).
+      - The first, such as V(ip-10-77-16-5), is the node's own host name and its name in Slurm.
+    type: list
+    elements: str
+    default: [short-private-dns-name, private-ip-address, instance-id]
+  address:
+    description:
+      - The address to connect to. V(private) is that of the primary interface. V(public) is the public one, and the
+        private one of nodes without it.
+      - V(auto) is V(private) with a O(bastion) and V(public) without.
+    type: str
+    choices: [auto, public, private]
+    default: auto
+  bastion:
+    description:
+      - "A jump host for nodes that are reached by their private address: V(host), V(user@host) or V(user@host:port)."
+      - V(head) or V(user@head) means the public address of the cluster's head, which is then itself reached directly.
+      - It becomes ssh's C(ProxyJump). Its key comes from the ssh agent or from C(~/.ssh/config), as with C(ssh -J).
+      - A template may use extra variables.
+    type: str
+    default: ""
+    vars:
+      - name: trainium_bastion
+  ssh_common_args:
+    description: Arguments of ssh that are kept in front of those that the plugin adds in C(ansible_ssh_common_args).
+    type: str
+    default: ""
+    env:
+      - name: ANSIBLE_SSH_COMMON_ARGS
+    ini:
+      - section: ssh_connection
+        key: ssh_common_args
+"""
+
+EXAMPLES = r"""
+# inventory/nodes.yml: the cluster that -e trainium_cluster_name=... names
+plugin: trainium.cluster.nodes
+cluster_name: "{{ trainium_cluster_name | default('trainium') }}"
+regions:
+  - "{{ trainium_region | default('us-west-2') }}"
+
+---
+# All clusters of two regions, with groups and variables as with amazon.aws.aws_ec2
+plugin: trainium.cluster.nodes
+regions: [us-east-1, us-west-2]
+filters:
+  tag:Team: speech
+keyed_groups:
+  - key: instance_tags.Team
+    prefix: team
+compose:
+  ansible_user: "'ubuntu'"
+groups:
+  wide: efa_interface_count >= 16
+cache: true
+cache_plugin: ansible.builtin.jsonfile
+cache_connection: ~/.cache/trainium
+
+---
+# Nodes in private subnets, by way of a jump host
+plugin: trainium.cluster.nodes
+cluster_name: bert
+bastion: ec2-user@192.0.2.10
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NoReturn
+
+with suppress(ImportError):  # AWSInventoryBase reports a missing SDK in parse()
+    from botocore import exceptions as aws
+
+from ansible.errors import AnsibleParserError
+from ansible.utils.unsafe_proxy import wrap_var
+from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
+from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import nodes as planner
+
+# DescribeInstances returns at most this many per page.
+PAGE_SIZE = 1000
+# An API that does not answer is reported within half a minute; throttling is waited out.
+CLIENT_CONFIG = {"connect_timeout": 5, "read_timeout": 60, "retries": {"mode": "standard", "max_attempts": 4}}
+# Values that whoever may tag an instance can choose; they are never templates.
+FOREIGN_VALUES = ("instance_tags", "cluster_name", "node_role", "placement_group")
+REMEDIES = {
+    "AuthFailure": "AWS does not accept the credentials; check the access key and the secret key",
+    "ExpiredToken": "the credentials have expired; log in again",
+    "ExpiredTokenException": "the credentials have expired; log in again",
+    "InvalidClientTokenId": "AWS does not know the access key; check it",
+    "RequestExpired": "the credentials or this machine's clock are out of date; log in again or set the clock",
+    "SignatureDoesNotMatch": "AWS does not accept the credentials; check the secret key",
+    "UnauthorizedOperation": "the credentials lack the permission ec2:DescribeInstances; have it granted",
+}
+
+
+class InventoryModule(AWSInventoryBase):
+    """Options, one AWS call and the inventory; what the nodes are is decided in the planner."""
+
+    NAME = "trainium.cluster.nodes"
+    INVENTORY_FILE_SUFFIXES = ("nodes.yml", "nodes.yaml")
+
+    class TemplatedOptions(AWSInventoryBase.TemplatedOptions):
+        """Adds this plugin's own options to those that may be templates."""
+
+        TEMPLATABLE_OPTIONS = (
+            *AWSInventoryBase.TemplatedOptions.TEMPLATABLE_OPTIONS,
+            "bastion",
+            "cluster_name",
+            "ssh_common_args",
+        )
+
+        def get(self, *args: Any) -> Any:
+            # The parent's passes an argument that ansible-core 2.19 warns of.
+            value = self.original_options.get(*args)
+            if not value or args[0] not in self.TEMPLATABLE_OPTIONS:
+                return value
+            return self.templar.template(value)
+
+    def _read_config_data(self, path: str) -> Any:
+        # The options of amazon.aws are templated without variables; here extra variables count.
+        self.templar.available_variables = self._vars
+        return super()._read_config_data(path)
+
+    def get_cache_key(self, path: str) -> str:
+        """One entry per question asked, not per file: the answer for another cluster, account or API never serves."""
+        asked = [self.get_option(name) for name in ("profile", "access_key", "assume_role_arn", "endpoint_url")]
+        asked += [os.environ.get(name) for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2")]
+        asked += [self._regions(), self._filters()]
+        digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return f"{super().get_cache_key(path)}_{digest}"
+
+    def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
+        super().parse(inventory, loader, path, cache=cache)
+        try:
+            options = planner.Options(
+                hostnames=self.get_option("hostnames"),
+                address=self.get_option("address"),
+                bastion=self.get_option("bastion") or "",
+                ssh_common_args=self.get_option("ssh_common_args") or "",
+            )
+            cached, records = self.get_cached_result(path, cache)
+            if not cached:
+                records = [record for region in self._regions() for record in self._describe(region)]
+            found = planner.plan_nodes(records, options)
+        except planner.NodesError as error:
+            raise AnsibleParserError(f"{path}: {error}.") from error
+        self._populate(found)
+        self.update_cached_result(path, cache, records)
+
+    def _regions(self) -> list[str]:
+        regions = [region for region in self.get_option("regions") if region] or [self.region]
+        if not regions[0]:
+            raise planner.NodesError("no AWS region is given; set regions, -e trainium_region=... or AWS_REGION")
+        return list(dict.fromkeys(regions))
+
+    def _filters(self) -> dict[str, Any]:
+        name = str(self.get_option("cluster_name") or "")
+        if any(character in name for character in "*?\\"):
+            raise planner.NodesError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
+        by_cluster = {f"tag:{planner.CLUSTER_TAG}": name} if name else {"tag-key": planner.CLUSTER_TAG}
+        return {**by_cluster, "instance-state-name": self.get_option("states"), **self.get_option("filters")}
+
+    def _describe(self, region: str) -> Iterator[planner.Record]:
+        """Every instance that matches, reduced page by page."""
+        filters = ansible_dict_to_boto3_filter_list(self._filters())
+        client = self.client("ec2", region=region, config=CLIENT_CONFIG)
+        try:
+            pages = client.get_paginator("describe_instances").paginate(
+                Filters=filters, PaginationConfig={"PageSize": PAGE_SIZE}
+            )
+            for page in pages:
+                for reservation in page["Reservations"]:
+                    for instance in reservation["Instances"]:
+                        yield planner.reduce_instance(instance, region)
+        except (aws.BotoCoreError, aws.ClientError) as error:
+            self._refuse(error, region, client.meta.endpoint_url)
+
+    def _refuse(self, error: Exception, region: str, endpoint: str) -> NoReturn:
+        """One sentence for an error of the AWS SDK."""
+        if isinstance(error, aws.ClientError):
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "").rstrip(".")
+            reason = f"{REMEDIES.get(code, message)} ({code})"
+        elif isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
+            reason = "no AWS credentials were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        elif isinstance(error, (aws.EndpointConnectionError, aws.ConnectionError, aws.HTTPClientError)):
+            reason = f"{endpoint} cannot be reached; check the network, the region and AWS_ENDPOINT_URL"
+        else:
+            reason = str(error).rstrip(".")
+        raise AnsibleParserError(f"Cannot list the nodes in {region}: {reason}.") from None
+
+    def _populate(self, found: list[planner.Node]) -> None:
+        for group in (planner.HEAD, planner.COMPUTE):
+            self.inventory.add_group(group)
+        strict, compose = self.get_option("strict"), self.get_option("compose")
+        groups, keyed_groups = self.get_option("groups"), self.get_option("keyed_groups")
+        for node in found:
+            variables = {**node.variables, **{key: wrap_var(node.variables[key]) for key in FOREIGN_VALUES}}
+            self.inventory.add_host(node.name)
+            for group in node.groups:
+                self.inventory.add_host(node.name, self.inventory.add_group(group))
+            for key, value in variables.items():
+                self.inventory.set_variable(node.name, key, value)
+            # Each of these costs a template, even where there is nothing to do.
+            if compose:
+                self._set_composite_vars(compose, variables, node.name, strict=strict)
+            if groups:
+                self._add_host_to_composed_groups(groups, variables, node.name, strict=strict)
+            if keyed_groups:
+                self._add_host_to_keyed_groups(keyed_groups, variables, node.name, strict=strict)
