@@ -17,7 +17,7 @@ def hostlist_expand(value: Any) -> list[str]:
     try:
         return hostlist.expand(value)
     except hostlist.HostlistError as error:
-        raise AnsibleFilterError(f"hostlist_expand: {error}.") from error
+        raise AnsibleFilterError(f"hostlist_expand: {error}.") from None
 
 
 def hostlist_compress(value: Any) -> str:
@@ -31,7 +31,7 @@ def hostlist_compress(value: Any) -> str:
     try:
         return hostlist.compress(names)
     except hostlist.HostlistError as error:
-        raise AnsibleFilterError(f"hostlist_compress: {error}.") from error
+        raise AnsibleFilterError(f"hostlist_compress: {error}.") from None
 
 
 class FilterModule:

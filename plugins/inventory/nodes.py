@@ -151,6 +151,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
+try:  # ansible-core 2.19 and newer ask which values may be templates
+    from ansible.template import trust_as_template
+except ImportError:
+
+    def trust_as_template(value: str) -> str:
+        return value
+
+
 with suppress(ImportError):  # AWSInventoryBase reports a missing SDK in parse()
     from botocore import exceptions as aws
 
@@ -164,8 +172,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners import 
 PAGE_SIZE = 1000
 # An API that does not answer is reported within half a minute; throttling is waited out.
 CLIENT_CONFIG = {"connect_timeout": 5, "read_timeout": 60, "retries": {"mode": "standard", "max_attempts": 4}}
-# Values that whoever may tag an instance can choose; they are never templates.
-FOREIGN_VALUES = ("instance_tags", "cluster_name", "node_role", "placement_group")
 REMEDIES = {
     "AuthFailure": "AWS does not accept the credentials; check the access key and the secret key",
     "ExpiredToken": "the credentials have expired; log in again",
@@ -175,6 +181,18 @@ REMEDIES = {
     "SignatureDoesNotMatch": "AWS does not accept the credentials; check the secret key",
     "UnauthorizedOperation": "the credentials lack the permission ec2:DescribeInstances; have it granted",
 }
+
+
+def _plain(value: Any) -> Any:
+    """Mark text that comes from AWS, where whoever may tag an instance chooses it, so that it never runs as a template.
+
+    Text without a brace cannot, and stays plain: ansible-inventory --list then shows it as the string that it is.
+    """
+    if isinstance(value, str):
+        return wrap_var(value) if "{" in value else trust_as_template(value)
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
 
 
 class InventoryModule(AWSInventoryBase):
@@ -227,7 +245,7 @@ class InventoryModule(AWSInventoryBase):
                 records = [record for region in self._regions() for record in self._describe(region)]
             found = planner.plan_nodes(records, options)
         except planner.NodesError as error:
-            raise AnsibleParserError(f"{path}: {error}.") from error
+            raise AnsibleParserError(f"{path}: {error}.") from None
         self._populate(found)
         self.update_cached_result(path, cache, records)
 
@@ -278,7 +296,7 @@ class InventoryModule(AWSInventoryBase):
         strict, compose = self.get_option("strict"), self.get_option("compose")
         groups, keyed_groups = self.get_option("groups"), self.get_option("keyed_groups")
         for node in found:
-            variables = {**node.variables, **{key: wrap_var(node.variables[key]) for key in FOREIGN_VALUES}}
+            variables = {key: _plain(value) for key, value in node.variables.items()}
             self.inventory.add_host(node.name)
             for group in node.groups:
                 self.inventory.add_host(node.name, self.inventory.add_group(group))
