@@ -1,0 +1,71 @@
+"""The module etc_hosts on a real file: what it writes, what it keeps, what check mode leaves alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.modules import etc_hosts
+
+ENTRIES = "192.0.2.10 a.example.com a\n192.0.2.11 b.example.com b\n"
+BROKEN = "127.0.0.1 localhost\n127.0.1.1 a\n"
+SOUND = f"127.0.0.1 localhost\n# BEGIN trainium.cluster\n{ENTRIES}# END trainium.cluster\n"
+
+
+def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
+    """The module's result, with its exit code as ``rc``."""
+    arguments = {"entries": ENTRIES, "_ansible_remote_tmp": str(arguments.pop("tmp")), **arguments}
+    with patch_module_args(arguments), pytest.raises(SystemExit) as end:
+        etc_hosts.main()
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return {**result, "rc": end.value.code}
+
+
+def test_repairs_once_and_keeps_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(BROKEN)
+    hosts.chmod(0o640)
+    first = run(capsys, path=str(hosts), tmp=tmp_path)
+    assert (first["rc"], first["changed"], first["repaired"]) == (0, True, ["127.0.1.1 a"])
+    assert hosts.read_text() == SOUND
+    assert hosts.stat().st_mode & 0o777 == 0o640
+    assert Path(first["backup_file"]).read_text() == BROKEN
+    second = run(capsys, path=str(hosts), tmp=tmp_path)
+    assert not second["changed"]
+    assert "backup_file" not in second
+
+
+def test_check_mode_shows_the_difference_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(BROKEN)
+    result = run(capsys, path=str(hosts), tmp=tmp_path, _ansible_check_mode=True, _ansible_diff=True)
+    assert result["changed"]
+    assert (result["diff"]["before"], result["diff"]["after"]) == (BROKEN, SOUND)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["hosts"]
+    assert hosts.read_text() == BROKEN
+
+
+def test_a_missing_file_is_made_and_everyone_can_read_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    assert run(capsys, path=str(hosts), tmp=tmp_path)["changed"]
+    assert hosts.read_text() == SOUND.replace("127.0.0.1 localhost\n", "")
+    assert hosts.stat().st_mode & 0o777 == 0o644
+
+
+def test_bytes_of_others_survive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_bytes(b"203.0.113.5 store # caf\xe9\n")
+    run(capsys, path=str(hosts), tmp=tmp_path)
+    assert hosts.read_bytes().startswith(b"203.0.113.5 store # caf\xe9\n")
+
+
+def test_a_name_that_is_too_long_fails_and_leaves_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(BROKEN)
+    result = run(capsys, path=str(hosts), tmp=tmp_path, entries=f"192.0.2.10 a.{'b' * 62}")
+    assert result["rc"] == 1
+    assert "64 characters" in result["msg"]
+    assert hosts.read_text() == BROKEN
