@@ -1,0 +1,35 @@
+"""Serve the emulated AWS API: ``python -m sandbox.emulator --host 127.0.0.1 --port 5199 --pending 1``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+
+from sandbox.emulator import catalog, install
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m sandbox.emulator")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=5199)
+    parser.add_argument("--pending", type=float, default=0.0, help="seconds from pending to running")
+    options = parser.parse_args()
+    os.environ["MOTO_PORT"] = str(options.port)
+    catalog.prepare()
+    install(options.pending)
+
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from moto.server import run_simple
+
+    from sandbox.emulator.control import Application
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    application = Application(DomainDispatcherApplication(create_backend_app))
+    run_simple(options.host, options.port, application, threaded=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
