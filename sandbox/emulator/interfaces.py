@@ -26,6 +26,10 @@ def _prepare(self: Any, nic_spec: list[dict[str, Any]], *arguments: Any, **optio
     self.planned_cards = iter(
         [(int(nic.get("NetworkCardIndex") or 0), nic.get("InterfaceType") or "interface") for nic in nic_spec]
     )
+    for nic in nic_spec:
+        # EC2 deletes what a launch created unless it is told otherwise.
+        if not nic.get("NetworkInterfaceId"):
+            nic.setdefault("DeleteOnTermination", True)
     for nic in nic_spec[1:]:
         addressed = nic.get("PrivateIpAddress") or nic.get("NetworkInterfaceId")
         if "SubnetId" in nic and not addressed:

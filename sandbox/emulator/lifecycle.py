@@ -29,6 +29,10 @@ def _terminate_once(self: Any) -> Any:
         key = (self.instance_type, self.availability_zone)
         if key in CAPACITY:
             CAPACITY[key] += 1
+        interfaces = {eni.id for eni in self.nics.values()}
+        for address in self.ec2_backend.addresses:
+            if address.eni is not None and address.eni.id in interfaces:
+                address.eni = address.instance = address.association_id = None
         return _terminate(self)
 
 
