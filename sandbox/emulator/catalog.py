@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -41,7 +43,9 @@ def _image(image_id: str, name: str) -> dict[str, Any]:
 
 def prepare() -> None:
     """Set what moto reads when it is imported: the list of images and its own validation."""
-    file = Path(tempfile.mkdtemp(prefix="sandbox-images-")) / "images.json"
+    folder = tempfile.mkdtemp(prefix="sandbox-images-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = Path(folder) / "images.json"
     file.write_text(json.dumps([_image(*image) for image in IMAGES.values()]), encoding="utf-8")
     os.environ.setdefault("MOTO_AMIS_PATH", str(file))
     os.environ.setdefault("MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION", "true")

@@ -6,14 +6,12 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from conftest import Sandbox
+from tests.sandbox_driver import REPOSITORY, Sandbox
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CARDS = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}
 
 

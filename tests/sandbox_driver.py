@@ -1,0 +1,121 @@
+"""The sandbox as a user drives it: its command line, the real playbooks, and an AWS client beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
+
+
+@dataclass
+class Run:
+    """What a finished command left behind."""
+
+    returncode: int
+    output: str
+    seconds: float
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Host -> number of changed tasks, from the play recap."""
+        return {host: int(changed) for host, _ok, changed, _unreachable, _failed in RECAP.findall(self.output)}
+
+
+class Sandbox:
+    """The sandbox on this machine and what can be asked of it."""
+
+    def __init__(self) -> None:
+        self.command("up")
+        exports = self.command("env").output
+        pairs = re.findall(r"^export (\w+)=(.*)$", exports, re.MULTILINE)
+        self.environment = {name: value.strip("'\"") for name, value in pairs}
+        self.reports = Path(self.environment["TRAINIUM_REPORT_DIR"])
+
+    @staticmethod
+    def command(*arguments: str) -> Run:
+        """``python -m sandbox ARGUMENTS``, which must succeed."""
+        return execute([sys.executable, "-m", "sandbox", *arguments], {}, check=True)
+
+    def client(self, service: str) -> Any:
+        session = boto3.Session(
+            aws_access_key_id=self.environment["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self.environment["AWS_SECRET_ACCESS_KEY"],
+            region_name=self.environment["AWS_REGION"],
+        )
+        make: Callable[..., Any] = session.client
+        return make(service, endpoint_url=self.environment["AWS_ENDPOINT_URL"])
+
+    def calls(self) -> list[dict[str, Any]]:
+        """The API calls since the last ``forget``."""
+        return json.loads(self.command("calls", "--json").output)
+
+    def forget(self) -> None:
+        self.command("calls", "--clear")
+
+    def writes(self) -> list[str]:
+        """Actions that change the account, without dry runs."""
+        return [call["action"] for call in self.calls() if call["write"]]
+
+    def launches(self) -> list[dict[str, Any]]:
+        """Parameters of the RunInstances calls that were no dry runs."""
+        return [call["parameters"] for call in self.calls() if call["action"] == "RunInstances" and call["write"]]
+
+    def instances(self, *states: str) -> list[dict[str, Any]]:
+        filters = [{"Name": "instance-state-name", "Values": list(states or ("pending", "running"))}]
+        pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
+        return [i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"]]
+
+    def playbook(self, name: str, *arguments: str) -> Run:
+        """Run ``playbooks/NAME.yml`` to its end, whatever that is."""
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml", *arguments]
+        return execute(command, self.environment)
+
+    def kill_playbook_when(self, name: str, condition: Callable[[], bool], *arguments: str) -> None:
+        """Start a playbook and send it SIGKILL as soon as the condition holds."""
+        command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml", *arguments]
+        process = subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until = time.monotonic() + 120
+        while not condition():
+            assert process.poll() is None, "the playbook ended before it was killed"
+            assert time.monotonic() < until, "what the kill waited for did not happen"
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def execute(command: list[str], environment: dict[str, str], check: bool = False) -> Run:
+    """Run a command in the checkout; its output is shown when a test fails."""
+    started = time.monotonic()
+    done = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_NOCOLOR": "1", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    print(f"$ {' '.join(command)}\n{done.stdout}")
+    if check:
+        assert done.returncode == 0, done.stdout
+    return Run(done.returncode, done.stdout, time.monotonic() - started)
