@@ -1,0 +1,29 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What every module of the collection says about check mode, diff mode and repetition."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """C(trainium.cluster.attributes), and C(trainium.cluster.attributes.aws) for the modules that call AWS."""
+
+    DOCUMENTATION = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return how it would change things, without changing them.
+  diff_mode:
+    description: Shows what was and what is, or would be, in diff mode.
+  idempotent:
+    description: When run twice in a row with the same arguments, the second time changes nothing.
+"""
+
+    AWS = r"""
+options: {}
+attributes:
+  action_group:
+    description: Takes its defaults from C(module_defaults) of the group V(trainium.cluster.aws).
+    support: full
+    membership:
+      - trainium.cluster.aws
+"""

@@ -1,0 +1,86 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Options of how EC2 instances are launched; their argument specification is in module_utils/_arguments.py."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """C(trainium.cluster.launch)."""
+
+    DOCUMENTATION = r"""
+options:
+  capacity_reservation:
+    description:
+      - Capacity that was reserved. An empty dictionary means none in particular.
+      - AWS advises against a placement group together with a reservation that AWS provides.
+    type: dict
+    suboptions:
+      id:
+        description: The id of an On-Demand Capacity Reservation or a Capacity Block. Its zone decides on the subnet.
+        type: str
+      resource_group_arn:
+        description: The ARN of a resource group of reservations.
+        type: str
+      preference:
+        description: Whether open reservations may be used where none is named.
+        type: str
+        choices: [open, none, capacity-reservations-only]
+  market:
+    description:
+      - How the capacity is bought. V(capacity-block) needs O(capacity_reservation.id).
+      - Spot nodes are terminated when interrupted, and cannot be stopped.
+    type: str
+    choices: [on-demand, spot, capacity-block]
+    default: on-demand
+  volumes:
+    description:
+      - EBS volumes of each node.
+      - Volumes that the image brings and that are not named here are encrypted gp3 volumes of the image's size.
+    type: list
+    elements: dict
+    suboptions:
+      device_name:
+        description: The device, such as V(/dev/sdf). By default the image's root device.
+        type: str
+      size:
+        description: GiB. By default, the size of the snapshot.
+        type: int
+      type:
+        description: The volume type.
+        type: str
+        choices: [gp2, gp3, io1, io2, st1, sc1, standard]
+        default: gp3
+      iops:
+        description: Operations per second, for V(gp3), V(io1) and V(io2).
+        type: int
+      throughput:
+        description: MiB/s, for V(gp3).
+        type: int
+      encrypted:
+        description: Whether the volume is encrypted.
+        type: bool
+        default: true
+      kms_key_id:
+        description: The KMS key to encrypt with. By default, the account's for EBS.
+        type: str
+      snapshot_id:
+        description: The snapshot to start from.
+        type: str
+      delete_on_termination:
+        description: Whether the volume goes with the node.
+        type: bool
+        default: true
+  metadata_options:
+    description: How the instance metadata service answers.
+    type: dict
+    suboptions:
+      http_tokens:
+        description: V(required) allows IMDSv2 only.
+        type: str
+        choices: [required, optional]
+        default: required
+      http_put_response_hop_limit:
+        description: How many network hops an answer may take. Containers need 2.
+        type: int
+        default: 2
+"""

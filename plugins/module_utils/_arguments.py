@@ -1,0 +1,37 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Argument specifications that modules share; documented in doc_fragments/launch.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+VOLUME = {
+    "device_name": {"type": "str"},
+    "size": {"type": "int"},
+    "type": {
+        "type": "str",
+        "choices": ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"],
+        "default": "gp3",
+    },
+    "iops": {"type": "int"},
+    "throughput": {"type": "int"},
+    "encrypted": {"type": "bool", "default": True},
+    "kms_key_id": {"type": "str"},
+    "snapshot_id": {"type": "str"},
+    "delete_on_termination": {"type": "bool", "default": True},
+}
+RESERVATION = {
+    "id": {"type": "str"},
+    "resource_group_arn": {"type": "str"},
+    "preference": {"type": "str", "choices": ["open", "none", "capacity-reservations-only"]},
+}
+METADATA = {
+    "http_tokens": {"type": "str", "choices": ["required", "optional"], "default": "required"},
+    "http_put_response_hop_limit": {"type": "int", "default": 2},
+}
+LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "capacity_reservation": {"type": "dict", "options": RESERVATION},
+    "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
+    "volumes": {"type": "list", "elements": "dict", "options": VOLUME},
+    "metadata_options": {"type": "dict", "options": METADATA},
+}

@@ -1,0 +1,129 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Instances as modules return them, and the tags that mark them. Pure.
+
+A *node* is a flat dict made of one ``Instances[]`` item of DescribeInstances or RunInstances, see ``node_of``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+CLUSTER_TAG = "trainium:cluster"
+ROLE_TAG = "trainium:role"
+# Which of a cluster's sets a resource belongs to; on an address, also that the set allocated it.
+SET_TAG = "trainium:set"
+# Which launch of the set an instance comes from.
+GENERATION_TAG = "trainium:generation"
+
+LIVE_STATES = ("pending", "running", "stopping", "stopped")
+DEAD_STATES = ("shutting-down", "terminated")
+EFA_KINDS = ("efa", "efa-only")
+
+Node = dict[str, Any]
+
+
+def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of any resource that EC2 describes."""
+    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
+
+
+def node_of(instance: Mapping[str, Any]) -> Node:
+    """The fields of an instance that matter here; what EC2 leaves out becomes '' or an empty list."""
+    placement = instance.get("Placement") or {}
+    interfaces = sorted((_interface_of(item) for item in instance.get("NetworkInterfaces") or ()), key=_place)
+    reason = instance.get("StateReason") or {}
+    volumes = [item.get("Ebs", {}).get("VolumeId", "") for item in instance.get("BlockDeviceMappings") or ()]
+    return {
+        "instance_id": instance["InstanceId"],
+        "instance_type": instance.get("InstanceType", ""),
+        "image_id": instance.get("ImageId", ""),
+        "state": (instance.get("State") or {}).get("Name", ""),
+        "state_reason": reason.get("Message") or "",
+        "private_ip_address": instance.get("PrivateIpAddress") or "",
+        "private_dns_name": instance.get("PrivateDnsName") or "",
+        "public_ip_address": instance.get("PublicIpAddress") or "",
+        "vpc_id": instance.get("VpcId") or "",
+        "subnet_id": instance.get("SubnetId") or "",
+        "availability_zone": placement.get("AvailabilityZone") or "",
+        "placement_group": placement.get("GroupName") or "",
+        "key_name": instance.get("KeyName") or "",
+        "launch_time": _timestamp(instance.get("LaunchTime")),
+        "ami_launch_index": int(instance.get("AmiLaunchIndex") or 0),
+        "efa_interface_count": sum(1 for item in interfaces if item["interface_type"] in EFA_KINDS),
+        "network_interfaces": interfaces,
+        "volumes": [volume for volume in volumes if volume],
+        "tags": tags_of(instance),
+    }
+
+
+def _interface_of(item: Mapping[str, Any]) -> dict[str, Any]:
+    attachment = item.get("Attachment") or {}
+    return {
+        "network_interface_id": item.get("NetworkInterfaceId", ""),
+        "network_card_index": int(attachment.get("NetworkCardIndex") or 0),
+        "device_index": int(attachment.get("DeviceIndex") or 0),
+        "interface_type": item.get("InterfaceType") or "interface",
+        "private_ip_address": item.get("PrivateIpAddress") or "",
+        "subnet_id": item.get("SubnetId") or "",
+    }
+
+
+def _place(interface: Mapping[str, Any]) -> tuple[int, int]:
+    return interface["network_card_index"], interface["device_index"]
+
+
+def _timestamp(moment: datetime | str | None) -> str:
+    """UTC text that sorts by time."""
+    if not isinstance(moment, datetime):
+        return moment or ""
+    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def in_order(nodes: Iterable[Node]) -> list[Node]:
+    """Oldest first: launch time, EC2's index within the launch, instance id. The inventory ranks nodes likewise."""
+    return sorted(nodes, key=lambda node: (node["launch_time"], node["ami_launch_index"], node["instance_id"]))
+
+
+def primary_interface(node: Node) -> str:
+    """The id of the interface at card 0 / device 0; '' before EC2 shows it."""
+    for interface in node["network_interfaces"]:
+        if _place(interface) == (0, 0):
+            return str(interface["network_interface_id"])
+    return ""
+
+
+def resources_of(nodes: Iterable[Node]) -> list[str]:
+    """The ids of the instances, their volumes and their interfaces: everything that carries the set's tags."""
+    ids = []
+    for node in nodes:
+        ids.append(node["instance_id"])
+        ids.extend(node["volumes"])
+        ids.extend(interface["network_interface_id"] for interface in node["network_interfaces"])
+    return ids
+
+
+def kinds_text(kinds: Iterable[str]) -> str:
+    """``8 efa`` or ``1 interface, 8 efa-only``."""
+    return ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).items())
+
+
+def summary(nodes: Iterable[Node]) -> dict[str, Any]:
+    """What diff mode shows of a set; the dead are left out."""
+    shown = {}
+    for node in in_order(nodes):
+        if node["state"] in LIVE_STATES:
+            shown[node["instance_id"]] = {
+                "state": node["state"],
+                "instance_type": node["instance_type"],
+                "image_id": node["image_id"],
+                "availability_zone": node["availability_zone"],
+                "subnet_id": node["subnet_id"],
+                "placement_group": node["placement_group"],
+                "interfaces": kinds_text(item["interface_type"] for item in node["network_interfaces"]),
+                "public_ip_address": node["public_ip_address"],
+                "tags": node["tags"],
+            }
+    return {"count": len(shown), "instances": shown}

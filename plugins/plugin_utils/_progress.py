@@ -1,0 +1,120 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Run a module and show how far its waiting is while it runs. Private to this collection.
+
+The module appends JSON lines to a file (module_utils/_progress.py) and a thread shows them. Where module and controller
+share no file system the module just runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ansible import constants
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.module_utils._progress import PROGRESS_FILE
+
+SECONDS_BETWEEN_LOOKS = 0.2
+# More names than this say nothing to a reader.
+NAMES_SHOWN = 4
+
+
+def progress_text(module: str, line: str) -> str:
+    """``efa_instance: 3 of 4 running, waiting for i-0abc``; '' for a line that is none of ours."""
+    try:
+        step = json.loads(line)
+        missing = [str(name) for name in step["missing"]]
+        text = f"{module}: {int(step['done'])} of {int(step['total'])} {step['what']}"
+    except (KeyError, TypeError, ValueError):
+        return ""
+    if not missing:
+        return text
+    more = f" and {len(missing) - NAMES_SHOWN} more" if len(missing) > NAMES_SHOWN else ""
+    return f"{text}, waiting for {', '.join(missing[:NAMES_SHOWN])}{more}"
+
+
+class Follower(threading.Thread):
+    """Shows each complete line of a file as it is written, until told to stop."""
+
+    def __init__(self, path: str, module: str, show: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        self._path, self._module, self._show = path, module, show
+        self._stopped = threading.Event()
+        self._read = 0
+
+    def run(self) -> None:
+        while not self._stopped.wait(SECONDS_BETWEEN_LOOKS):
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Show what was written since the last look; half a line waits for its other half."""
+        with open(self._path, "rb") as stream:
+            stream.seek(self._read)
+            new = stream.read()
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read += len(complete)
+        for line in complete.decode("utf-8", "replace").splitlines():
+            text = progress_text(self._module, line)
+            if text:
+                self._show(text)
+
+    def finish(self) -> None:
+        self._stopped.set()
+        self.join()
+        self.catch_up()
+
+
+@contextmanager
+def followed(module: str, show: Callable[[str], None]) -> Iterator[str]:
+    """A fresh file whose lines are shown while the block runs."""
+    folder = tempfile.mkdtemp(prefix="progress-", dir=constants.DEFAULT_LOCAL_TMP)
+    path = os.path.join(folder, "progress")
+    with open(path, "w", encoding="utf-8"):
+        pass
+    follower = Follower(path, module, show)
+    follower.start()
+    try:
+        yield path
+    finally:
+        follower.finish()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class ProgressAction(ActionBase):
+    """Base of an action plugin that only runs the module of the same name and shows its progress."""
+
+    _requires_connection = True
+    _supports_check_mode = True
+    _supports_async = True
+    _supports_diff = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        # Progress goes to stderr, so that output meant for a program stays whole.
+        if self._connection.transport == "local" and not self._task.async_val:
+            with followed(self._task.action.rpartition(".")[2], self._tell) as path:
+                result.update(self._run_module(task_vars, path))
+        else:
+            result.update(self._run_module(task_vars, None))
+        return result
+
+    def _run_module(self, task_vars: dict[str, Any] | None, path: str | None) -> dict[str, Any]:
+        before = self._task.environment
+        if path:
+            self._task.environment = [*(before or []), {PROGRESS_FILE: path}]
+        try:
+            result: dict[str, Any] = self._execute_module(task_vars=task_vars, wrap_async=self._task.async_val)
+        finally:
+            self._task.environment = before
+        return result
+
+    @staticmethod
+    def _tell(text: str) -> None:
+        Display().display(text, stderr=True)
