@@ -1,0 +1,81 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: neuron_capacity_info
+version_added: 0.1.0
+short_description: The zones of a region that offer an instance type
+description:
+  - Asks EC2 for the Availability Zones that offer an instance type. Trainium is offered in a few zones of a few regions,
+    and lists of them age.
+  - That a zone offers a type does not mean that it has capacity at the moment.
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+  - trainium.cluster.attributes.aws
+  - amazon.aws.common.modules
+  - amazon.aws.region.modules
+  - amazon.aws.boto3
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: N/A
+    details: Changes nothing.
+  idempotent:
+    support: full
+options:
+  instance_type:
+    description: The instance type, for example V(trn1.32xlarge). One that EC2 does not know is an error.
+    type: str
+    required: true
+seealso:
+  - module: trainium.cluster.efa_instance
+"""
+
+EXAMPLES = r"""
+- name: Ask where trn1.32xlarge can be had
+  trainium.cluster.neuron_capacity_info:
+    instance_type: trn1.32xlarge
+  register: offered
+
+- name: Show the zones
+  ansible.builtin.debug:
+    msg: "{{ offered.zones | join(', ') }}"
+"""
+
+RETURN = r"""
+zones:
+  description: Names of the zones that offer the type, sorted. Empty where the region does not offer it.
+  returned: success
+  type: list
+  elements: str
+  sample: [us-west-2b, us-west-2d]
+"""
+
+from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import ec2
+
+
+def main() -> None:
+    module = AnsibleAWSModule(
+        argument_spec={"instance_type": {"type": "str", "required": True}}, supports_check_mode=True
+    )
+    kind = module.params["instance_type"]
+    client = module.client("ec2")
+    try:
+        if ec2.describe_instance_type(client, kind) is None:
+            raise TrainiumError(f"EC2 does not know the instance type {kind} in this region; check instance_type")
+        zones = ec2.zones_offering(client, kind)
+    except TrainiumError as error:
+        module.fail_json(msg=f"neuron_capacity_info: {error}.", **error.details)
+    module.exit_json(changed=False, zones=zones)
+
+
+if __name__ == "__main__":
+    main()
