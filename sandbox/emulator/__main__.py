@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -25,6 +26,8 @@ def main() -> int:
 
     from sandbox.emulator.control import Application
 
+    # The call log says more than a line for each request.
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     application = Application(DomainDispatcherApplication(create_backend_app))
     run_simple(options.host, options.port, application, threaded=True)

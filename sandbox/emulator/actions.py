@@ -131,7 +131,20 @@ def cancel_capacity_reservation(self: EC2Response) -> Any:
     return ActionResult({"Return": True})
 
 
+def _returning_true(name: str) -> None:
+    """Stock moto answers this action without the field that clients look at."""
+    stock = getattr(EC2Response, name)
+
+    def action(self: EC2Response) -> Any:
+        stock(self)
+        return ActionResult({"Return": True})
+
+    setattr(EC2Response, name, action)
+
+
 def install() -> None:
+    for name in ("ingress", "egress"):
+        _returning_true(f"update_security_group_rule_descriptions_{name}")
     for action in (
         create_placement_group,
         describe_placement_groups,
