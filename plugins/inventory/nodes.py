@@ -166,6 +166,7 @@ from ansible.errors import AnsibleParserError
 from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import nodes as planner
 
 # DescribeInstances returns at most this many per page.
@@ -259,7 +260,7 @@ class InventoryModule(AWSInventoryBase):
         name = str(self.get_option("cluster_name") or "")
         if any(character in name for character in "*?\\"):
             raise planner.NodesError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
-        by_cluster = {f"tag:{planner.CLUSTER_TAG}": name} if name else {"tag-key": planner.CLUSTER_TAG}
+        by_cluster = {f"tag:{instances.CLUSTER_TAG}": name} if name else {"tag-key": instances.CLUSTER_TAG}
         return {**by_cluster, "instance-state-name": self.get_option("states"), **self.get_option("filters")}
 
     def _describe(self, region: str) -> Iterator[planner.Record]:

@@ -11,21 +11,32 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-CLUSTER_TAG = "trainium:cluster"
-ROLE_TAG = "trainium:role"
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances
+
 HEAD = "head"
 COMPUTE = "compute"
 LIVE_STATES = ("pending", "running")
-EFA_INTERFACE_TYPES = ("efa", "efa-only")
 DEFAULT_HOSTNAMES = ("short-private-dns-name", "private-ip-address", "instance-id")
 
 Record = dict[str, Any]
 
 # Fields of a record that serve ordering and naming and are no host variables.
-_INTERNAL = ("launch_index", "public_dns_name")
+_INTERNAL = ("ami_launch_index", "public_dns_name")
+# Fields that a record takes from instances.node_of as they are.
+_KEPT = (
+    "instance_id",
+    "instance_type",
+    "image_id",
+    "availability_zone",
+    "placement_group",
+    "subnet_id",
+    "private_dns_name",
+    "efa_interface_count",
+    "launch_time",
+    "ami_launch_index",
+)
 
 _NOT_IN_GROUP_NAMES = re.compile(r"[^A-Za-z0-9_]")
 # user@host:port, several of them separated by commas, as ssh -J takes them; never what looks like an option.
@@ -74,41 +85,18 @@ def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
 
     Fields that EC2 leaves out (no public address, no placement group) become ''.
     """
-    tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", ())}
-    placement = instance.get("Placement") or {}
-    interfaces = instance.get("NetworkInterfaces") or ()
+    node = instances.node_of(instance)
     return {
-        "instance_id": instance["InstanceId"],
-        "instance_type": instance.get("InstanceType", ""),
-        "image_id": instance.get("ImageId", ""),
-        "instance_state": (instance.get("State") or {}).get("Name", ""),
-        "cluster_name": tags.get(CLUSTER_TAG, ""),
-        "node_role": tags.get(ROLE_TAG, ""),
+        **{field: node[field] for field in _KEPT},
+        "instance_state": node["state"],
+        "cluster_name": node["tags"].get(instances.CLUSTER_TAG, ""),
+        "node_role": node["tags"].get(instances.ROLE_TAG, ""),
         "aws_region": region,
-        "availability_zone": placement.get("AvailabilityZone", ""),
-        "placement_group": placement.get("GroupName") or "",
-        "subnet_id": instance.get("SubnetId", ""),
-        "private_address": instance.get("PrivateIpAddress") or "",
-        "private_dns_name": instance.get("PrivateDnsName") or "",
-        "public_address": instance.get("PublicIpAddress") or "",
+        "private_address": node["private_ip_address"],
+        "public_address": node["public_ip_address"],
         "public_dns_name": instance.get("PublicDnsName") or "",
-        "efa_interface_count": sum(1 for nic in interfaces if nic.get("InterfaceType") in EFA_INTERFACE_TYPES),
-        "launch_time": _timestamp(instance.get("LaunchTime")),
-        "launch_index": int(instance.get("AmiLaunchIndex") or 0),
-        "instance_tags": tags,
+        "instance_tags": node["tags"],
     }
-
-
-def _timestamp(moment: datetime | str | None) -> str:
-    """UTC text that sorts by time."""
-    if not isinstance(moment, datetime):
-        return moment or ""
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
-
-
-def order_key(record: Record) -> tuple[str, int, str]:
-    """The stable order of nodes: adding nodes appends, and within one launch EC2's own index decides."""
-    return (record["launch_time"], record["launch_index"], record["instance_id"])
 
 
 def clusters(records: Iterable[Record]) -> list[Cluster]:
@@ -122,7 +110,7 @@ def clusters(records: Iterable[Record]) -> list[Cluster]:
         by_name.setdefault(record["cluster_name"], []).append(record)
     result = []
     for _name, members in sorted(by_name.items()):
-        members.sort(key=order_key)
+        members = instances.in_order(members)
         live = [record for record in members if record["instance_state"] in LIVE_STATES]
         ranked = [record for record in live if record["node_role"] == COMPUTE]
         heads = [record for record in live if record["node_role"] == HEAD] or ranked
