@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -24,112 +20,20 @@ NODES = REPOSITORY / "inventory" / "nodes.yml"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-class Emulator:
-    """The emulated AWS API in a process of its own, by its control API."""
+class Cluster:
+    """Nodes in the account of the fixture ``cloud``."""
 
-    def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "sandbox.emulator", "--host", "127.0.0.1", "--port", str(self.port)],
-            cwd=REPOSITORY,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def request(self, method: str, path: str, body: Any = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
-            return json.loads(connection.getresponse().read())
-        finally:
-            connection.close()
-
-    def wait(self) -> None:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError):
-                self.request("GET", "/sandbox-api/health")
-                return
-            assert self.process.poll() is None, "the emulator ended"
-            assert time.monotonic() < deadline, "the emulator does not answer"
-            time.sleep(0.1)
-
-    def reset(self) -> None:
-        self.request("POST", "/sandbox-api/clear")
-        self.request("POST", "/moto-api/reset")
-
-    def calls(self) -> list[dict[str, Any]]:
-        return list(self.request("GET", "/sandbox-api/calls"))
-
-    def clear_calls(self) -> None:
-        self.request("POST", "/sandbox-api/calls/clear")
-
-    def fault(self, action: str, code: str, message: str) -> None:
-        self.request("POST", "/sandbox-api/faults", {"action": action, "code": code, "message": message})
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Emulator]:
-    emulator = Emulator()
-    try:
-        emulator.wait()
-        yield emulator
-    finally:
-        emulator.stop()
-
-
-@pytest.fixture
-def emulator(started: Emulator) -> Emulator:
-    """An empty account."""
-    started.reset()
-    return started
-
-
-@pytest.fixture
-def account(emulator: Emulator) -> Account:
-    """An account with a network and no instance."""
-    return Account(emulator)
-
-
-class Account:
-    """What the tests need of EC2."""
-
-    def __init__(self, emulator: Emulator) -> None:
-        self.emulator = emulator
+    def __init__(self, cloud: Any) -> None:
+        self.api, self.ec2 = cloud.api, cloud.ec2
+        self.subnet, self.group, self.image = cloud.subnets[0], cloud.group, cloud.image
         self.second = 0
-        self.ec2 = boto3.client(
-            "ec2",
-            region_name=REGION,
-            endpoint_url=emulator.url,
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
-        )
-        vpc = self.ec2.create_vpc(CidrBlock="10.88.0.0/16")["Vpc"]["VpcId"]
-        self.group = self.ec2.create_security_group(GroupName="efa", Description="efa", VpcId=vpc)["GroupId"]
-        self.subnet = self.ec2.create_subnet(
-            VpcId=vpc, CidrBlock="10.88.0.0/20", AvailabilityZone=self._zone("trn1.32xlarge")
-        )["Subnet"]["SubnetId"]
-        self.image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
 
-    def _zone(self, instance_type: str) -> str:
-        offerings = self.ec2.describe_instance_type_offerings(
-            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
-        )
-        return str(offerings["InstanceTypeOfferings"][0]["Location"])
-
-    def launch(self, cluster: str, count: int = 1, role: str = "compute", **tags: str) -> list[dict[str, Any]]:
+    def launch(self, name: str, count: int = 1, role: str = "compute", **tags: str) -> list[dict[str, Any]]:
         """Start nodes with eight EFA interfaces, never in the same second as the last ones: EC2 counts in seconds."""
         while int(time.time()) == self.second:
             time.sleep(0.05)
         self.second = int(time.time())
-        tags = {"trainium:cluster": cluster, "trainium:role": role, **tags}
+        tags = {"trainium:cluster": name, "trainium:role": role, **tags}
         reply = self.ec2.run_instances(
             ImageId=self.image,
             InstanceType="trn1.32xlarge",
@@ -153,7 +57,13 @@ class Account:
 
 
 @pytest.fixture
-def run(emulator: Emulator, tmp_path: Path) -> Run:
+def account(cloud: Any) -> Cluster:
+    """An account with a network and no instance."""
+    return Cluster(cloud)
+
+
+@pytest.fixture
+def run(cloud: Any, tmp_path: Path) -> Run:
     """Run an Ansible program with an environment of its own."""
 
     def run_program(program: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -164,7 +74,7 @@ def run(emulator: Emulator, tmp_path: Path) -> Run:
             "HOME": str(tmp_path),
             "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
             "ANSIBLE_HOME": str(tmp_path / "ansible"),
-            "AWS_ENDPOINT_URL": emulator.url,
+            "AWS_ENDPOINT_URL": cloud.api.url,
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",
             "AWS_REGION": REGION,
@@ -202,7 +112,7 @@ def source(folder: Path, text: str) -> Path:
     return path
 
 
-def test_groups_and_host_variables(account: Account, run: Run) -> None:
+def test_groups_and_host_variables(account: Cluster, run: Run) -> None:
     first = account.launch("trainium", 2)
     later = account.launch("trainium", 1)
     account.launch("other", 1)
@@ -240,7 +150,7 @@ def test_groups_and_host_variables(account: Account, run: Run) -> None:
     assert [line for line in graph.stdout.splitlines() if line.endswith(names[2])] == [f"  |  |--{names[2]}"] * 4
 
 
-def test_the_cluster_is_chosen_by_extra_variable_or_environment(account: Account, run: Run) -> None:
+def test_the_cluster_is_chosen_by_extra_variable_or_environment(account: Cluster, run: Run) -> None:
     account.launch("one")
     account.launch("two", 2)
     assert (
@@ -254,7 +164,7 @@ def test_the_cluster_is_chosen_by_extra_variable_or_environment(account: Account
     assert hosts(listing(run, "-e", "trainium_cluster_name=two", "-e", "trainium_region=us-east-1")) == {}
 
 
-def test_without_a_name_every_cluster_has_its_own_ranks(account: Account, run: Run, tmp_path: Path) -> None:
+def test_without_a_name_every_cluster_has_its_own_ranks(account: Cluster, run: Run, tmp_path: Path) -> None:
     account.launch("one", 2)
     account.launch("two", 1)
     inventory = listing(run, source=source(tmp_path, ""))
@@ -263,18 +173,18 @@ def test_without_a_name_every_cluster_has_its_own_ranks(account: Account, run: R
     assert len(inventory["head"]["hosts"]) == 2
 
 
-def test_instances_are_filtered_by_the_api_in_large_pages(account: Account, run: Run) -> None:
+def test_instances_are_filtered_by_the_api_in_large_pages(account: Cluster, run: Run) -> None:
     account.launch("trainium")
-    account.emulator.clear_calls()
+    account.api.clear_calls()
     listing(run)
-    (call,) = account.emulator.calls()
+    (call,) = account.api.calls()
     assert call["action"] == "DescribeInstances"
     text = json.dumps(call["parameters"])
     for part in ("tag:trainium:cluster", "instance-state-name", "pending", "running", "1000"):
         assert part in text
 
 
-def test_an_empty_account_has_empty_groups_and_plays_run(account: Account, run: Run, tmp_path: Path) -> None:
+def test_an_empty_account_has_empty_groups_and_plays_run(account: Cluster, run: Run, tmp_path: Path) -> None:
     play = tmp_path / "play.yml"
     play.write_text(
         "- hosts: compute:head\n  tasks: []\n- hosts: localhost\n  gather_facts: false\n  tasks:\n"
@@ -306,11 +216,11 @@ def test_no_way_to_the_api_is_one_sentence(run: Run, environment: dict[str, str]
     [
         ("RequestExpired", "the credentials or this machine's clock are out of date; log in again"),
         ("UnauthorizedOperation", "the credentials lack the permission ec2:DescribeInstances; have it granted"),
-        ("SomethingNew", "Cannot list the nodes in us-west-2: injected (SomethingNew)."),
+        ("SomethingNew", "Cannot list the nodes in us-west-2: for the test (SomethingNew)."),
     ],
 )
-def test_a_refusal_of_the_api_is_one_sentence(account: Account, run: Run, code: str, sentence: str) -> None:
-    account.emulator.fault("DescribeInstances", code, "injected")
+def test_a_refusal_of_the_api_is_one_sentence(account: Cluster, run: Run, code: str, sentence: str) -> None:
+    account.api.fault("DescribeInstances", code)
     done = run("ansible-inventory", "-i", NODES, "--list", ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1")
     assert done.returncode != 0
     assert sentence in done.stderr
@@ -326,21 +236,21 @@ def test_a_refusal_of_the_api_is_one_sentence(account: Account, run: Run, code: 
         ("cluster_name: 'train*'", "cluster_name is 'train*'; a cluster's name has no wildcards."),
     ],
 )
-def test_wrong_options_are_one_sentence(account: Account, run: Run, tmp_path: Path, text: str, sentence: str) -> None:
+def test_wrong_options_are_one_sentence(account: Cluster, run: Run, tmp_path: Path, text: str, sentence: str) -> None:
     account.launch("trainium")
     done = run("ansible-inventory", "-i", source(tmp_path, text), "--list")
     assert sentence in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_a_bastion_is_a_proxy_jump(account: Account, run: Run) -> None:
+def test_a_bastion_is_a_proxy_jump(account: Cluster, run: Run) -> None:
     (node,) = account.launch("trainium")
     (variables,) = hosts(listing(run, "-e", "trainium_bastion=ubuntu@192.0.2.10")).values()
     assert variables["ansible_host"] == node["PrivateIpAddress"]
     assert variables["ansible_ssh_common_args"].endswith("-o ProxyJump=ubuntu@192.0.2.10")
 
 
-def test_a_public_address_is_used_unless_told_otherwise(account: Account, run: Run, tmp_path: Path) -> None:
+def test_a_public_address_is_used_unless_told_otherwise(account: Cluster, run: Run, tmp_path: Path) -> None:
     (node,) = account.launch("trainium")
     (primary,) = [nic for nic in node["NetworkInterfaces"] if nic["Attachment"].get("NetworkCardIndex", 0) == 0]
     address = account.ec2.allocate_address(Domain="vpc")
@@ -359,7 +269,7 @@ def test_a_public_address_is_used_unless_told_otherwise(account: Account, run: R
         account.ec2.release_address(AllocationId=address["AllocationId"])
 
 
-def test_login_follows_the_public_variables(account: Account, run: Run) -> None:
+def test_login_follows_the_public_variables(account: Cluster, run: Run) -> None:
     account.launch("trainium")
     template = "msg={{ ansible_user }}:{{ ansible_ssh_private_key_file }}"
     arguments = ("ansible", "-i", NODES, "compute", "-o", "-m", "ansible.builtin.debug", "-a", template)
@@ -368,7 +278,7 @@ def test_login_follows_the_public_variables(account: Account, run: Run) -> None:
     assert "ec2-user:/keys/one" in chosen.stdout
 
 
-def test_constructed_groups_and_variables(account: Account, run: Run, tmp_path: Path) -> None:
+def test_constructed_groups_and_variables(account: Cluster, run: Run, tmp_path: Path) -> None:
     account.launch("trainium", Team="speech")
     account.launch("trainium", Team="vision")
     inventory = listing(
@@ -387,7 +297,7 @@ def test_constructed_groups_and_variables(account: Account, run: Run, tmp_path: 
     assert hosts(inventory)["vision"]["number"] == 2
 
 
-def test_the_cache_serves_the_same_question_only(account: Account, run: Run, tmp_path: Path) -> None:
+def test_the_cache_serves_the_same_question_only(account: Cluster, run: Run, tmp_path: Path) -> None:
     account.launch("one")
     account.launch("two")
     cache = {
@@ -396,17 +306,17 @@ def test_the_cache_serves_the_same_question_only(account: Account, run: Run, tmp
         "ANSIBLE_INVENTORY_CACHE_CONNECTION": str(tmp_path / "cache"),
     }
     asked = listing(run, "-e", "trainium_cluster_name=one", environment=cache)
-    account.emulator.clear_calls()
+    account.api.clear_calls()
     assert listing(run, "-e", "trainium_cluster_name=one", environment=cache) == asked
-    assert account.emulator.calls() == []
+    assert account.api.calls() == []
     assert hosts(listing(run, "-e", "trainium_cluster_name=two", environment=cache)) != hosts(asked)
-    assert len(account.emulator.calls()) == 1
+    assert len(account.api.calls()) == 1
     assert listing(run, "-e", "trainium_cluster_name=one", "--flush-cache", environment=cache) == asked
-    assert len(account.emulator.calls()) == 2
+    assert len(account.api.calls()) == 2
     assert all(len(entry.read_text(encoding="utf-8")) < 2000 for entry in (tmp_path / "cache").iterdir())
 
 
-def test_a_tag_is_never_a_template(account: Account, run: Run, tmp_path: Path) -> None:
+def test_a_tag_is_never_a_template(account: Cluster, run: Run, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     account.launch("trainium", Name="{{ lookup('ansible.builtin.pipe', 'touch " + str(mark) + "') }}")
     done = run("ansible", "-i", NODES, "compute", "-m", "ansible.builtin.debug", "-a", "var=instance_tags.Name")
