@@ -1,8 +1,9 @@
-"""Tags of one resource without a look at every tag of the account: stock moto is quadratic in the instances."""
+"""Tags: those of one resource without a look at all of the account's (stock moto is quadratic), and right types."""
 
 from __future__ import annotations
 
 from moto.ec2.models.core import TaggedEC2Resource
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE
 
 
 def _get_tags(self: TaggedEC2Resource) -> list[dict[str, str]]:
@@ -11,4 +12,6 @@ def _get_tags(self: TaggedEC2Resource) -> list[dict[str, str]]:
 
 
 def install() -> None:
+    # The type that EC2 gives in DescribeTags; stock moto says nat-gateway.
+    EC2_PREFIX_TO_RESOURCE["nat"] = "natgateway"
     TaggedEC2Resource.get_tags = _get_tags
