@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances
 
 HEAD = "head"
@@ -51,7 +52,7 @@ _HOSTNAME_FIELDS = {
 }
 
 
-class NodesError(ValueError):
+class NodesError(TrainiumError):
     """An option cannot be honoured; the message is one sentence for the user."""
 
 
