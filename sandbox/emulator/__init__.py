@@ -13,8 +13,8 @@ def install(pending: float = 0.0) -> None:
     Args:
         pending: seconds that an instance is ``pending`` before it is ``running``.
     """
-    from sandbox.emulator import actions, addresses, catalog, dependencies, interfaces, launch, lifecycle, tags
+    from sandbox.emulator import actions, addresses, catalog, dependencies, interfaces, launch, lifecycle, tags, volumes
 
-    for module in (tags, interfaces, addresses, launch, actions, dependencies, catalog):
+    for module in (tags, interfaces, addresses, launch, actions, dependencies, volumes, catalog):
         module.install()
     lifecycle.install(pending)
