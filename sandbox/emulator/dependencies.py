@@ -11,6 +11,7 @@ from sandbox.emulator.errors import refuse
 _delete_security_group = EC2Backend.delete_security_group
 _delete_subnet = EC2Backend.delete_subnet
 _delete_vpc = EC2Backend.delete_vpc
+_delete_nat_gateway = EC2Backend.delete_nat_gateway
 
 
 def _group_deleted(self: Any, name: str | None = None, group_id: str | None = None) -> Any:
@@ -39,7 +40,18 @@ def _vpc_deleted(self: Any, vpc_id: str) -> Any:
     return _delete_vpc(self, vpc_id)
 
 
+def _gateway_deleted(self: Any, nat_gateway_id: str) -> Any:
+    """The gateway's own interface goes with it, and its address is free again."""
+    gateway = _delete_nat_gateway(self, nat_gateway_id)
+    for address in self.addresses:
+        if address.eni is not None and address.eni.id == gateway._eni.id:
+            address.eni = address.instance = address.association_id = None
+    self.enis.pop(gateway._eni.id, None)
+    return gateway
+
+
 def install() -> None:
+    EC2Backend.delete_nat_gateway = _gateway_deleted
     EC2Backend.delete_security_group = _group_deleted
     EC2Backend.delete_subnet = _subnet_deleted
     EC2Backend.delete_vpc = _vpc_deleted
