@@ -25,7 +25,7 @@ _VOLUME_FIELDS = {
     "kms_key_id": "KmsKeyId",
     "snapshot_id": "SnapshotId",
 }
-ROOT_VOLUME_DEFAULT = {"type": "gp3", "encrypted": True, "delete_on_termination": True}
+VOLUME_DEFAULT = {"type": "gp3", "encrypted": True, "delete_on_termination": True}
 
 Params = Mapping[str, Any]
 
@@ -72,17 +72,20 @@ def interface_entries(interfaces: Sequence[Interface], subnet_id: str, groups: S
 def volume_mappings(volumes: Sequence[Mapping[str, Any]], image: Mapping[str, Any]) -> list[dict[str, Any]]:
     """``BlockDeviceMappings``: the volumes asked for, and encryption for those that the image brings by itself.
 
-    A volume without a device name is the image's root volume. Sizes are GiB, throughput is MiB/s.
+    A volume without a device name is the image's root volume, one without a size has the image's. Sizes are GiB,
+    throughput is MiB/s.
     """
     root = image.get("RootDeviceName") or "/dev/sda1"
     wanted = {volume.get("device_name") or root: volume for volume in volumes}
-    brought = [item["DeviceName"] for item in image.get("BlockDeviceMappings") or () if item.get("Ebs")]
+    brought = {item["DeviceName"]: item["Ebs"] for item in image.get("BlockDeviceMappings") or () if item.get("Ebs")}
     for device in dict.fromkeys([root, *brought]):
-        wanted.setdefault(device, ROOT_VOLUME_DEFAULT)
+        wanted.setdefault(device, VOLUME_DEFAULT)
     mappings = []
     for device in sorted(wanted):
         volume = wanted[device]
         ebs = {name: volume[key] for key, name in _VOLUME_FIELDS.items() if volume.get(key) is not None}
+        if brought.get(device, {}).get("VolumeSize"):
+            ebs.setdefault("VolumeSize", brought[device]["VolumeSize"])
         ebs["DeleteOnTermination"] = bool(volume.get("delete_on_termination", True))
         # False is left out: EC2 refuses it for a snapshot that is encrypted.
         if volume.get("encrypted", True):

@@ -141,7 +141,7 @@ def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation:
                     error.details["attempts"] = attempts
                     raise
                 continue
-            if all(node["state"] in DEAD_STATES for node in nodes):
+            if _all_gone(client, request["ClientToken"]):
                 attempts[-1].update(outcome="replayed", message="an earlier launch whose nodes are gone")
                 break
             return Launched(nodes, number, attempts, request)
@@ -153,6 +153,12 @@ def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation:
         f"EC2 answered {MAXIMUM_REPLAYS} launches with nodes that are gone; wait an hour or choose another name",
         attempts=attempts,
     )
+
+
+def _all_gone(client: ec2.Client, token: str) -> bool:
+    """Whether EC2 answered a token with instances of long ago. Its answer to RunInstances does not tell; this does."""
+    seen = ec2.describe_instances(client, {"client-token": token})
+    return bool(seen) and all(node_of(item)["state"] in DEAD_STATES for item in seen)
 
 
 def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> NoCapacityError:

@@ -1,0 +1,222 @@
+"""Modules against the emulated AWS API over HTTP: an emulator process and an account with a network."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+REGION = "us-west-2"
+MODULES = "ansible_collections.trainium.cluster.plugins.modules"
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing-id", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+Result = dict[str, Any]
+
+
+class Api:
+    """An emulator process and its control API."""
+
+    def __init__(self, pending: float) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+        command = [sys.executable, "-m", "sandbox.emulator", "--port", str(self.port), "--pending", str(pending)]
+        self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError):
+                self.control("GET", "health")
+                return
+            assert self._process.poll() is None, "the emulator ended"
+            assert time.monotonic() < deadline, "the emulator does not answer"
+            time.sleep(0.05)
+
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        return self._request(method, f"/sandbox-api/{path}", body)
+
+    def reset(self) -> None:
+        self._request("POST", "/moto-api/reset")
+        self.control("POST", "clear")
+
+    def calls(self, action: str = "") -> list[dict[str, Any]]:
+        return [call for call in self.control("GET", "calls") if action in ("", call["action"])]
+
+    def writes(self) -> list[str]:
+        return [call["action"] for call in self.calls() if call["write"]]
+
+    def clear_calls(self) -> None:
+        self.control("POST", "calls/clear")
+
+    def fault(self, action: str, code: str, **more: Any) -> None:
+        self.control("POST", "faults", {"action": action, "code": code, "message": "for the test", **more})
+
+    def capacity(self, instance_type: str, zone: str, count: int) -> None:
+        self.control("POST", "capacity", {"instance_type": instance_type, "zone": zone, "count": count})
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=30)
+
+
+class Account:
+    """A VPC with a subnet in each zone that offers trn1.32xlarge, an EFA security group, a key and an image."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.ec2: Any = boto3.client(
+            "ec2",
+            region_name=REGION,
+            endpoint_url=api.url,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        )
+        self.vpc = self.ec2.create_vpc(CidrBlock="10.77.0.0/16")["Vpc"]["VpcId"]
+        self.zones = self.offering("trn1.32xlarge")
+        self.subnets = [self.subnet(zone, number) for number, zone in enumerate(self.zones)]
+        self.group = self.ec2.create_security_group(GroupName="efa", Description="efa", VpcId=self.vpc)["GroupId"]
+        rule = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]}]
+        self.ec2.authorize_security_group_ingress(GroupId=self.group, IpPermissions=rule)
+        self.ec2.authorize_security_group_egress(GroupId=self.group, IpPermissions=rule)
+        self.image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        api.clear_calls()
+
+    def offering(self, instance_type: str) -> list[str]:
+        """The zones that offer a type, in order."""
+        found = self.ec2.describe_instance_type_offerings(
+            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
+        )
+        return sorted(item["Location"] for item in found["InstanceTypeOfferings"])
+
+    def subnet(self, zone: str, number: int) -> str:
+        made = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock=f"10.77.{16 * number}.0/20", AvailabilityZone=zone)
+        return str(made["Subnet"]["SubnetId"])
+
+    def instances(self, *states: str) -> list[dict[str, Any]]:
+        """What DescribeInstances shows, only those in the given states if any are given."""
+        found = self.ec2.describe_instances()["Reservations"]
+        every = [instance for reservation in found for instance in reservation["Instances"]]
+        return [instance for instance in every if not states or instance["State"]["Name"] in states]
+
+    def arguments(self, **changes: Any) -> dict[str, Any]:
+        """Arguments of efa_instance for two nodes."""
+        return {
+            "name": "bert",
+            "count": 2,
+            "instance_type": "trn1.32xlarge",
+            "image_id": self.image,
+            "subnets": self.subnets,
+            "security_groups": [self.group],
+            **changes,
+        }
+
+    # --- running modules as processes ---
+
+    def start(self, module: str, arguments: dict[str, Any], check: bool = False) -> subprocess.Popen[str]:
+        """A module as a process of its own, with its arguments on the way in."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TRAINIUM_"))}
+        environment.update(CREDENTIALS, AWS_ENDPOINT_URL=self.api.url, AWS_EC2_METADATA_DISABLED="true")
+        environment.update(self.environment)
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"{MODULES}.{module}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        private = {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": "/tmp"}  # noqa: S108
+        assert process.stdin
+        process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": {"region": REGION, **arguments, **private}}))
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    environment: dict[str, str] = {}  # noqa: RUF012
+
+    def run(self, module: str, arguments: dict[str, Any], check: bool = False) -> Result:
+        """The module's result; fails the test when it printed a traceback or nothing."""
+        output, errors = self.start(module, arguments, check).communicate(timeout=120)
+        assert "Traceback" not in output + errors, errors
+        result: Result = json.loads(output)
+        return result
+
+    def efa(self, check: bool = False, **changes: Any) -> Result:
+        """efa_instance, which must succeed."""
+        result = self.run("efa_instance", self.arguments(**changes), check)
+        assert not result.get("failed"), result.get("msg")
+        return result
+
+    def refused(self, check: bool = False, **changes: Any) -> str:
+        """What efa_instance says when it must fail."""
+        result = self.run("efa_instance", self.arguments(**changes), check)
+        assert result.get("failed"), result
+        return str(result["msg"])
+
+    def kill_after(self, action: str, arguments: dict[str, Any]) -> None:
+        """SIGKILL for efa_instance as soon as the API has seen a call."""
+        process = self.start("efa_instance", arguments)
+        deadline = time.monotonic() + 30
+        while not self.api.calls(action):
+            assert process.poll() is None, "the module ended before the call"
+            assert time.monotonic() < deadline, f"no {action}"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+Accounts = Callable[[], Account]
+
+
+def _serve(pending: float) -> Iterator[Api]:
+    api = Api(pending)
+    try:
+        yield api
+    finally:
+        api.stop()
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[Api]:
+    """An emulator whose instances run soon."""
+    yield from _serve(0.3)
+
+
+@pytest.fixture(scope="session")
+def slow_api() -> Iterator[Api]:
+    """An emulator whose instances stay pending."""
+    yield from _serve(3600)
+
+
+@pytest.fixture
+def cloud(api: Api) -> Account:
+    """An account with a network and no instance."""
+    api.reset()
+    return Account(api)
+
+
+@pytest.fixture
+def slow_cloud(slow_api: Api) -> Account:
+    """The same, where instances never get running."""
+    slow_api.reset()
+    return Account(slow_api)
