@@ -148,16 +148,12 @@ EXAMPLES = r"""
     count: 2
     instance_type: trn1.32xlarge
     image_id: "{{ lookup('amazon.aws.ssm_parameter', '/aws/service/neuron/dlami/base/ubuntu-24.04/latest/image_id') }}"
-    subnets:
-      - subnet-0a1b2c3d4e5f60001
-      - subnet-0a1b2c3d4e5f60002
-    security_groups:
-      - sg-0a1b2c3d4e5f60003
+    subnets: [subnet-0a1b2c3d4e5f60001, subnet-0a1b2c3d4e5f60002]
+    security_groups: [sg-0a1b2c3d4e5f60003]
     key_name: bert
     placement_group: bert
     public_ip: primary
-    volumes:
-      - size: 512
+    volumes: [{size: 512}]
 
 - name: Sixteen nodes of a Capacity Block, with one address each
   trainium.cluster.efa_instance:
@@ -169,8 +165,7 @@ EXAMPLES = r"""
     security_groups: [sg-0a1b2c3d4e5f60003]
     interface_layout: efa-only
     market: capacity-block
-    capacity_reservation:
-      id: cr-0a1b2c3d4e5f60005
+    capacity_reservation: {id: cr-0a1b2c3d4e5f60005}
 
 - name: Stop the nodes for the night
   trainium.cluster.efa_instance:
@@ -291,7 +286,7 @@ instances:
     tags:
       description: The tags.
       type: dict
-      sample: {"Name": "bert", "trainium:cluster": "bert", "trainium:role": "compute", "trainium:generation": "1"}
+      sample: {"trainium:cluster": "bert", "trainium:role": "compute"}
 instance_ids:
   description: The ids of RV(instances).
   returned: success
@@ -304,7 +299,7 @@ availability_zone:
   type: str
   sample: us-west-2a
 attempts:
-  description: Every RunInstances call with the subnet and EC2's answer. Also returned when all failed.
+  description: Every RunInstances call with the subnet and EC2's answer, also when all failed.
   returned: always
   type: list
   elements: dict

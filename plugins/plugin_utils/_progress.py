@@ -93,7 +93,6 @@ class ProgressAction(ActionBase):
     _requires_connection = True
     _supports_check_mode = True
     _supports_async = True
-    _supports_diff = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)

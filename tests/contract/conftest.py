@@ -10,8 +10,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,8 @@ class Account:
 
     def __init__(self, api: Api) -> None:
         self.api = api
+        # Further variables for the modules.
+        self.environment: dict[str, str] = {}
         self.ec2: Any = boto3.client(
             "ec2",
             region_name=REGION,
@@ -145,14 +148,12 @@ class Account:
             text=True,
             env=environment,
         )
-        private = {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": "/tmp"}  # noqa: S108
+        private = {"_ansible_check_mode": check, "_ansible_diff": True, "_ansible_remote_tmp": tempfile.gettempdir()}
         assert process.stdin
         process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": {"region": REGION, **arguments, **private}}))
         process.stdin.close()
         process.stdin = None
         return process
-
-    environment: dict[str, str] = {}  # noqa: RUF012
 
     def run(self, module: str, arguments: dict[str, Any], check: bool = False) -> Result:
         """The module's result; fails the test when it printed a traceback or nothing."""
@@ -183,9 +184,6 @@ class Account:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-
-
-Accounts = Callable[[], Account]
 
 
 def _serve(pending: float) -> Iterator[Api]:
