@@ -34,6 +34,10 @@ neuron_venv_trusted_hosts:
   - {mirror.NAME}
 neuron_venv_packages:
 {packages}
+# A process a NeuronCore would be 32 a host; this machine's CPUs carry two.
+trainium_training:
+  processes_per_node: 2
+
 # The containers' cgroups are read-only.
 slurm_proctrack_type: proctrack/linuxproc
 slurm_task_plugin: task/none
