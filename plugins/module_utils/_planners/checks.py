@@ -131,7 +131,9 @@ def check_subnets(
     if missing:
         raise TrainiumError(f"{_subnets_text(missing)} does not exist in this region; check subnets")
     ordered = [found[subnet] for subnet in wanted]
-    networks = {item["VpcId"]: item["SubnetId"] for item in reversed(ordered)}
+    networks: dict[str, str] = {}
+    for item in ordered:
+        networks.setdefault(item["VpcId"], item["SubnetId"])
     if len(networks) > 1:
         given = ", ".join(f"{subnet} in {network}" for network, subnet in networks.items())
         raise TrainiumError(f"the subnets lie in different VPCs ({given}); EFA does not cross VPCs, so name one VPC's")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import checks
@@ -221,7 +221,7 @@ class EfaInstance:
     def _wait_for(self, goal: str, ids: list[str]) -> None:
         wait_for(goal, ids, self._find, self._params["wait_timeout"], self._progress)
 
-    def _clean_up(self, error: TrainiumError, new: list[str], allocated: list[Any]) -> None:
+    def _clean_up(self, error: TrainiumError, new: list[str], allocated: list[Any]) -> NoReturn:
         """A launch that failed leaves nothing that costs money; then the error goes on its way."""
         if not new and not allocated:
             raise error

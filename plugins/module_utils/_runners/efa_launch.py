@@ -161,8 +161,14 @@ def _all_gone(client: ec2.Client, token: str) -> bool:
     return bool(seen) and all(node_of(item)["state"] in DEAD_STATES for item in seen)
 
 
+def _answer(attempt: Mapping[str, Any]) -> str:
+    """EC2's code, with its explanation where the code does not explain itself."""
+    code = str(attempt["outcome"])
+    return code if code.startswith("Insufficient") or not attempt["message"] else f"{code}: {attempt['message']}"
+
+
 def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> NoCapacityError:
-    tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({item['outcome']})" for item in last)
+    tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({_answer(item)})" for item in last)
     return NoCapacityError(
         f"no capacity for {count} x {params['instance_type']}: tried {tried}; nothing was started; add a subnet of "
         "another zone, reserve capacity, or try again later",

@@ -46,7 +46,7 @@ def test_subnets_come_back_in_the_order_asked_for() -> None:
     ("found", "zones", "message"),
     [
         ([subnet(1)], ["a"], "subnet subnet-2 does not exist"),
-        ([subnet(1), subnet(2, vpc="vpc-2")], ["a"], r"different VPCs \(subnet-2 in vpc-2, subnet-1 in vpc-1\)"),
+        ([subnet(1), subnet(2, vpc="vpc-2")], ["a"], r"different VPCs \(subnet-1 in vpc-1, subnet-2 in vpc-2\)"),
         (
             [subnet(1), subnet(2, "b")],
             ["a", "c"],
