@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Ask for a job again and again until it has ended, and show how far it is.
 
-The waiting is done here and not in the module: the connection may be lost in the middle, and what is shown must reach the
-screen at once.
+The waiting is done here and not in the module: the connection may be lost in the middle, and what is shown must reach
+the screen at once.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class ActionModule(ActionBase):
                 Display().display(f"slurm_job_info: {text}", stderr=True)
                 shown = text
             if time.monotonic() > until:
-                result.update(job, failed=True, msg=f"slurm_job_info: {text}, still after the wait_timeout; it goes on.")
+                result.update(
+                    job, failed=True, msg=f"slurm_job_info: {text}, still after the wait_timeout; it goes on."
+                )
                 return result
             time.sleep(SECONDS_BETWEEN_LOOKS)

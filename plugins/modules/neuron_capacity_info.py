@@ -9,8 +9,8 @@ module: neuron_capacity_info
 version_added: 0.1.0
 short_description: The zones of a region that offer an instance type
 description:
-  - Asks EC2 for the Availability Zones that offer an instance type. Trainium is offered in a few zones of a few regions,
-    and lists of them age.
+  - Asks EC2 for the Availability Zones that offer an instance type. Trainium is offered in a few zones of a few
+    regions, and lists of them age.
   - That a zone offers a type does not mean that it has capacity at the moment.
 author:
   - The trainium.cluster founders (@trainium)

@@ -60,8 +60,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 state:
-  description: Slurm's state of the job, such as V(PENDING), V(RUNNING), V(COMPLETED) or V(FAILED). V(UNKNOWN) where Slurm has
-    forgotten it.
+  description: Slurm's state of the job, such as V(PENDING), V(RUNNING), V(COMPLETED) or V(FAILED). V(UNKNOWN) where
+    Slurm has forgotten it.
   returned: success
   type: str
   sample: COMPLETED
@@ -142,7 +142,9 @@ def main() -> None:
         module.fail_json(msg="slurm_job_info: scontrol is not installed on this host; run it on a node of the cluster.")
     code, out, err = module.run_command([scontrol, "show", "job", "--oneliner", str(job_id)])
     if code and "Invalid job id" not in err:
-        module.fail_json(msg=f"slurm_job_info: Slurm does not answer ({err.strip()}); check slurmctld on the head node.")
+        module.fail_json(
+            msg=f"slurm_job_info: Slurm does not answer ({err.strip()}); check slurmctld on the head node."
+        )
     job = job_of(out)
     text = read_tail(module.params["log"])
     step = last_step(text)

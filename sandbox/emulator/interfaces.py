@@ -40,12 +40,15 @@ def _prepare(self: Any, nic_spec: list[dict[str, Any]], *arguments: Any, **optio
 
 def _attach(self: Any, eni: Any, device_index: int) -> str:
     card, kind = next(getattr(self, "planned_cards", iter(())), (0, eni.interface_type))
+    # Stock moto keys by device index alone, so the interface of another card with the same one must be put back.
+    earlier = self.nics.get(int(device_index))
     attachment: str = _attach_eni(self, eni, device_index)
     eni.network_card_index, eni.interface_type = card, kind
     eni.add_tags(getattr(LAUNCH, "tags", None) or {})
     if card:
-        if self.nics.get(int(device_index)) is eni:
-            self.nics.pop(int(device_index))
+        self.nics.pop(int(device_index), None)
+        if earlier is not None:
+            self.nics[int(device_index)] = earlier
         self.nics[card * CARD_STRIDE + int(device_index)] = eni
     return attachment
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-# States after which a job does not run again by itself. UNKNOWN: Slurm forgets jobs minutes after their end (MinJobAge).
+# States after which a job does not run again by itself. UNKNOWN: Slurm forgets jobs minutes after their end
+# (MinJobAge).
 ENDED = frozenset(
     {
         "BOOT_FAIL",
@@ -27,7 +28,7 @@ _FIELD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9/:_]*)=(\S*)")
 
 
 def job_of(line: str) -> dict[str, str]:
-    """``scontrol show job --oneliner`` as state, reason, exit_code, batch_host and nodes; '' for what it does not say."""
+    """``scontrol show job --oneliner`` as state, reason, exit_code, batch_host and nodes; '' for what is missing."""
     fields: dict[str, str] = {}
     for name, value in _FIELD.findall(line):
         fields.setdefault(name, value)
@@ -42,7 +43,7 @@ def job_of(line: str) -> dict[str, str]:
 
 
 def progress_text(job: Mapping[str, Any], job_id: int, steps: int | None) -> str:
-    """One line for the screen: ``job 12 RUNNING on ip-192-0-2-[5-6]: step 14 of 100, loss 10.70, 6449.4 examples/s``."""
+    """One line: ``job 12 RUNNING on ip-192-0-2-[5-6]: step 14 of 100, loss 10.70, 6449.4 examples/s``."""
     text = f"job {job_id} {job['state']}"
     if job["nodes"]:
         text += f" on {job['nodes']}"

@@ -67,9 +67,7 @@ def make_examples(encoded: list[list[int]], options: argparse.Namespace, vocabul
         while len(current) >= half:
             chunks.append(current[:half])
             current = current[half:]
-    rows: dict[str, list] = {
-        name: [] for name in ("ids", "mask", "segments", "positions", "labels", "next")
-    }
+    rows: dict[str, list] = {name: [] for name in ("ids", "mask", "segments", "positions", "labels", "next")}
     for index in range(len(chunks) - 1):
         false_neighbour = chance.random() < 0.5
         second = chunks[chance.randrange(len(chunks))] if false_neighbour else chunks[index + 1]

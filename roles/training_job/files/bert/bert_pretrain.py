@@ -80,7 +80,9 @@ def load_examples(folder: Path) -> dict[str, np.ndarray]:
     return {name: np.concatenate(values) for name, values in parts.items()}
 
 
-def batches(examples: dict[str, np.ndarray], batch_size: int, seed: int) -> Iterator[tuple[int, dict[str, torch.Tensor]]]:
+def batches(
+    examples: dict[str, np.ndarray], batch_size: int, seed: int
+) -> Iterator[tuple[int, dict[str, torch.Tensor]]]:
     """(epoch, batch) without end. Every process has the same order and takes its own part of it."""
     rank, world = dist.get_rank(), dist.get_world_size()
     count = len(examples["input_ids"])
@@ -156,8 +158,8 @@ def train(options: argparse.Namespace) -> None:
         if rank == 0:
             done = options.batch_size * options.grad_accum_usteps * world * (len(times) - 1)
             print(
-                f"LOG {time.strftime('%a %b %d %H:%M:%S %Y')} - ({epoch}, {step}) step_loss : {total.item() / world:.4f} "
-                f"learning_rate : {rate:.2e} throughput : {done / (times[-1] - times[0]):.2f}",
+                f"LOG {time.strftime('%a %b %d %H:%M:%S %Y')} - ({epoch}, {step}) "
+                f"step_loss : {total.item() / world:.4f} learning_rate : {rate:.2e} throughput : {done / (times[-1] - times[0]):.2f}",
                 flush=True,
             )
     save(options, backend, model, optimizer)
@@ -165,7 +167,10 @@ def train(options: argparse.Namespace) -> None:
 
 
 def save(
-    options: argparse.Namespace, backend: CpuBackend | XlaBackend, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+    options: argparse.Namespace,
+    backend: CpuBackend | XlaBackend,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
 ) -> None:
     """Write the checkpoint under another name first, so that only whole ones bear the right one."""
     options.output_dir.mkdir(parents=True, exist_ok=True)
@@ -176,7 +181,9 @@ def save(
     backend.save(state, part)
     if dist.get_rank() == 0:
         part.rename(path)
-        (options.output_dir / "config.json").write_text(json.dumps(inner.config.to_dict(), default=str), encoding="utf-8")
+        (options.output_dir / "config.json").write_text(
+            json.dumps(inner.config.to_dict(), default=str), encoding="utf-8"
+        )
         print(f"training: checkpoint {path}", flush=True)
     dist.barrier()
 
