@@ -11,10 +11,29 @@ def install(pending: float = 0.0) -> None:
     """Patch moto in this process.
 
     Args:
-        pending: seconds that an instance is ``pending`` before it is ``running``.
+        pending: seconds from pending to running, from stopping to stopped, from shutting-down to terminated.
     """
-    from sandbox.emulator import actions, addresses, catalog, dependencies, interfaces, launch, lifecycle, tags, volumes
+    from sandbox.emulator import (
+        addresses,
+        answers,
+        capacity,
+        catalog,
+        dependencies,
+        describe,
+        instances,
+        interfaces,
+        launch,
+        lifecycle,
+        placement,
+        quotas,
+        records,
+        tags,
+        volumes,
+    )
 
-    for module in (tags, interfaces, addresses, launch, actions, dependencies, volumes, catalog):
+    for module in (records, tags, interfaces, instances, addresses, describe, placement, capacity):
+        module.install()
+    for module in (launch, dependencies, volumes, catalog, quotas):
         module.install()
     lifecycle.install(pending)
+    answers.install()

@@ -2,80 +2,71 @@
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
-# SSM parameter below /aws/service/neuron/dlami -> (image id, image name).
-IMAGES = {
-    "base/ubuntu-24.04": ("ami-0b5e2404000000001", "Deep Learning Base Neuron AMI (Ubuntu 24.04)"),
-    "multi-framework/ubuntu-24.04": ("ami-0d1a2404000000002", "Deep Learning AMI Neuron (Ubuntu 24.04)"),
-    "base/amazon-linux-2023": ("ami-0b5e2023000000003", "Deep Learning Base Neuron AMI (Amazon Linux 2023)"),
-}
+# The list of images in moto's own form.
+IMAGES = Path(__file__).with_name("images.json")
 PREFIX = "/aws/service/neuron/dlami"
-
-
-def _image(image_id: str, name: str) -> dict[str, Any]:
-    """A record in the shape of moto's own list of images."""
-    return {
-        "ami_id": image_id,
-        "name": f"{name} 20261101",
-        "description": f"{name}, as the sandbox shows it. Neuron SDK 2.31.1",
-        "owner_id": "898082745236",
-        "owner_alias": "amazon",
-        "public": True,
-        "image_location": f"amazon/{name}",
-        "image_type": "machine",
-        "architecture": "x86_64",
-        "state": "available",
-        "hypervisor": "xen",
-        "virtualization_type": "hvm",
-        "root_device_type": "ebs",
-        "root_device_name": "/dev/sda1",
-        "sriov": "simple",
-        "creation_date": "2026-11-01T00:00:00.000Z",
-    }
+# SSM parameter below the prefix -> image id; only the latest images have one.
+PARAMETERS = {
+    "base/ubuntu-24.04": "ami-0b5e2404000000001",
+    "multi-framework/ubuntu-24.04": "ami-0d1a2404000000002",
+    "base/amazon-linux-2023": "ami-0b5e2023000000003",
+}
+ROOT_SIZE = 40  # GiB
 
 
 def prepare() -> None:
     """Set what moto reads when it is imported: the list of images and its own validation."""
-    folder = tempfile.mkdtemp(prefix="sandbox-images-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    file = Path(folder) / "images.json"
-    file.write_text(json.dumps([_image(*image) for image in IMAGES.values()]), encoding="utf-8")
-    os.environ.setdefault("MOTO_AMIS_PATH", str(file))
+    os.environ.setdefault("MOTO_AMIS_PATH", str(IMAGES))
     os.environ.setdefault("MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION", "true")
 
 
-def install() -> None:
-    """Answer for the SSM parameters of the images."""
-    import moto.ssm.models as ssm
+def _block_devices(self: Any) -> list[dict[str, Any]]:
+    ebs = {
+        "SnapshotId": self.ebs_snapshot.id,
+        "VolumeSize": ROOT_SIZE,
+        "VolumeType": "gp3",
+        "DeleteOnTermination": True,
+        "Encrypted": False,
+    }
+    return [{"DeviceName": self.root_device_name, "Ebs": ebs}]
 
+
+def install() -> None:
+    """Give the images a root volume, and answer for their SSM parameters."""
+    import moto.ssm.models as ssm
+    from moto.ec2.models.amis import Ami
+
+    Ami.block_device_mappings = property(_block_devices)
     stock = ssm.ParameterDict._check_loading_status
-    parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, (image_id, _name) in IMAGES.items()}
+    parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, image_id in PARAMETERS.items()}
 
     def check(self: Any, key: Any) -> None:
         name = str(key or "")
-        if name in parameters and not dict.__contains__(self, name):
-            parameter = ssm.Parameter(
-                account_id=self.account_id,
-                name=name,
-                value=parameters[name],
-                parameter_type="String",
-                description="",
-                allowed_pattern=None,
-                keyid=None,
-                last_modified_date=0,
-                version=1,
-                data_type="text",
-                tier="Standard",
-                policies=None,
-            )
-            dict.__setitem__(self, name, [parameter])
+        if name.startswith(PREFIX) or (name.startswith("/") and PREFIX.startswith(name)):
+            for parameter, value in parameters.items():
+                if not dict.__contains__(self, parameter):
+                    dict.__setitem__(self, parameter, [_parameter(ssm, self.account_id, parameter, value)])
         stock(self, key)
 
     ssm.ParameterDict._check_loading_status = check
+
+
+def _parameter(ssm: Any, account: str, name: str, value: str) -> Any:
+    return ssm.Parameter(
+        account_id=account,
+        name=name,
+        value=value,
+        parameter_type="String",
+        description="",
+        allowed_pattern=None,
+        keyid=None,
+        last_modified_date=0,
+        version=1,
+        data_type="text",
+        tier="Standard",
+        policies=None,
+    )

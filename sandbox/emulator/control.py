@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import logging
-import re
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import hosts, state
+from sandbox.emulator import calls, hosts, state
+from sandbox.emulator.protocol import Start, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
-READS = re.compile(r"^(Describe|Get|List|Head|Lookup|Batch[GD]e[ts])")
-Start = Callable[..., Any]
-
-
-def _action(environ: dict[str, Any], body: bytes) -> tuple[str, str, dict[str, Any]]:
-    """(service, action, parameters) of a request in any of the AWS protocols."""
-    match = re.search(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
-    service = match.group(1) if match else "unknown"
-    target = environ.get("HTTP_X_AMZ_TARGET", "")
-    if target:
-        parameters = json.loads(body or b"{}")
-        return service, target.rsplit(".", 1)[-1], parameters if isinstance(parameters, dict) else {}
-    if "x-www-form-urlencoded" in environ.get("CONTENT_TYPE", ""):
-        fields = dict(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True))
-        action = fields.pop("Action", "unknown")
-        fields.pop("Version", None)
-        return service, action, fields
-    parameters = dict(urllib.parse.parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
-    return service, f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", parameters
-
-
-def _writes(action: str, parameters: dict[str, Any]) -> bool:
-    """Whether a call would change the account. A dry run does not."""
-    if str(parameters.get("DryRun", "")).lower() == "true":
-        return False
-    if " " in action:
-        return action.split()[0] not in ("GET", "HEAD")
-    return not READS.match(action)
 
 
 class Application:
-    """The WSGI application that stands before moto's."""
+    """The WSGI application that stands before moto's. Moto is entered by one request at a time."""
 
     def __init__(self, moto: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> None:
         self.moto = moto
@@ -58,73 +28,87 @@ class Application:
             return self.control(environ, body, start)
         environ["wsgi.input"] = io.BytesIO(body)
         if environ["PATH_INFO"].startswith("/moto-api/"):
-            return self.moto(environ, start)
-        service, action, parameters = _action(environ, body)
-        state.CALLS.append(
-            {
-                "time": time.time(),
-                "service": service,
-                "action": action,
-                "parameters": parameters,
-                "write": _writes(action, parameters),
-                "agent": environ.get("HTTP_USER_AGENT", "")[:120],
-            }
-        )
-        if state.LATENCY["seconds"]:
-            time.sleep(state.LATENCY["seconds"])
-        fault = self.fault(action, parameters)
-        if fault:
-            return _answer_error(start, int(fault.get("status", 400)), fault["code"], fault.get("message", "injected"))
-        return self.guarded(environ, start, service, action)
+            with state.LOCK:
+                return list(self.moto(environ, start))
+        entry = calls.record(environ, body)
 
-    def guarded(self, environ: dict[str, Any], start: Start, service: str, action: str) -> Iterable[bytes]:
-        """Moto's answer; a page in HTML where it knows no answer becomes an error that an AWS client can read."""
+        def begin(status: str, headers: list[tuple[str, str]], *_rest: Any) -> None:
+            entry["status"] = status
+            start(status, headers)
+
+        chunks = self.serve(environ, begin, entry)
+        calls.finish(entry, entry["status"], chunks[0] if chunks else b"")
+        return chunks
+
+    def serve(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
+        """One call of the AWS API, with latency and fault."""
+        time.sleep(state.LATENCY["seconds"])
+        fault = _fault(entry)
+        if fault:
+            time.sleep(float(fault.get("delay") or 0))
+        if not fault or not fault.get("code"):
+            return self.guarded(environ, start, entry)
+        if fault.get("after"):
+            # The call does its work, and its answer is lost.
+            self.guarded(environ, lambda *_: None, entry)
+        message = str(fault.get("message") or "Injected by the sandbox.")
+        return answer_error(environ, start, entry["service"], int(fault.get("status") or 400), fault["code"], message)
+
+    def guarded(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
+        """Moto's answer; what moto cannot do becomes an error that an AWS client can read."""
         seen: dict[str, Any] = {}
 
         def remember(status: str, headers: list[tuple[str, str]], *_rest: Any) -> None:
             seen.update(status=status, headers=headers)
 
+        service, action = entry["service"], entry["action"]
         unknown = f"The sandbox does not know {action} as it was used."
         try:
-            chunks = b"".join(self.moto(environ, remember))
+            with state.LOCK:
+                body = b"".join(self.moto(environ, remember))
         except Exception:
             LOG.exception("%s:%s", service, action)
-            return _answer_error(start, 400, "UnsupportedOperation", unknown)
+            return answer_error(environ, start, service, 400, "UnsupportedOperation", unknown)
         kind = dict(seen["headers"]).get("Content-Type", "")
-        if service == "ec2" and seen["status"].startswith("5") and "html" in kind:
-            return _answer_error(start, 400, "UnsupportedOperation", unknown)
+        if "html" in kind and seen["status"][0] in "45" and service != "s3":
+            LOG.warning("%s:%s was answered with %s", service, action, seen["status"])
+            return answer_error(environ, start, service, 400, "UnsupportedOperation", unknown)
         start(seen["status"], seen["headers"])
-        return [chunks]
+        return [body]
 
-    @staticmethod
-    def fault(action: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
-        """The fault that meets this call, after its delay; None where it has no error code or none fits."""
-        with state.LOCK:
-            for fault in state.FAULTS:
-                matching = all(str(parameters.get(k)) == str(v) for k, v in (fault.get("match") or {}).items())
-                if fault["action"] == action and int(fault.get("times", 1)) > 0 and matching:
-                    fault["times"] = int(fault.get("times", 1)) - 1
-                    break
-            else:
-                return None
-        time.sleep(float(fault.get("delay") or 0))
-        return fault if fault.get("code") else None
-
-    def control(self, environ: dict[str, Any], body: bytes, start: Start) -> Iterable[bytes]:
+    def control(self, environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:
         """The control API; an unknown path or a body without a needed field is answered with 400."""
         path, method = environ["PATH_INFO"].removeprefix("/sandbox-api/"), environ["REQUEST_METHOD"]
         try:
-            answer = _control(path, method, json.loads(body or b"null"))
-        except (KeyError, TypeError, ValueError) as error:
-            return _answer(start, "400 Bad Request", {"error": f"{method} {path}: {error}"})
-        return _answer(start, "200 OK", answer)
+            result = _control(path, method, json.loads(body or b"null"))
+        except KeyError as error:
+            return answer_json(start, "400 Bad Request", {"error": f"{method} {path}: the field {error} is missing."})
+        except (TypeError, ValueError) as error:
+            return answer_json(start, "400 Bad Request", {"error": f"{method} {path}: {error}."})
+        return answer_json(start, "200 OK", result)
+
+
+def _fault(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The first fault that meets a call; one that has been used up meets none."""
+    with state.LOCK:
+        for fault in state.FAULTS:
+            if (
+                fault["times"] > 0
+                and fault["action"] in (entry["action"], "*")
+                and fault.get("service", entry["service"]) == entry["service"]
+                and all(str(entry["parameters"].get(k)) == str(v) for k, v in (fault.get("match") or {}).items())
+            ):
+                fault["times"] -= 1
+                return fault
+    return None
 
 
 def _control(path: str, method: str, body: Any) -> Any:
     if path == "health":
         return {"status": "ok"}
     if path == "hosts":
-        return hosts.desired()
+        with state.LOCK:
+            return hosts.desired()
     if path == "calls":
         return list(state.CALLS)
     if path == "calls/clear":
@@ -133,36 +117,32 @@ def _control(path: str, method: str, body: Any) -> Any:
         state.clear()
     elif path == "latency":
         state.LATENCY["seconds"] = float(body["seconds"])
+        return state.LATENCY
     elif path == "faults":
-        if method == "DELETE":
-            state.FAULTS.clear()
-        elif method == "POST":
-            state.FAULTS.append({**body, "action": body["action"]})
-        return state.FAULTS
+        return _faults(method, body)
     elif path == "capacity":
-        if method == "DELETE":
-            state.CAPACITY.clear()
-        elif method == "POST":
-            state.CAPACITY[(body["instance_type"], body["zone"])] = int(body["count"])
-        return [{"instance_type": t, "zone": z, "count": c} for (t, z), c in state.CAPACITY.items()]
+        return _capacity(method, body)
+    elif path == "quotas":
+        if method == "POST":
+            state.QUOTAS[body["code"]] = float(body["value"])
+        return state.QUOTAS
     else:
         raise ValueError("no such path")
     return {}
 
 
-def _answer(start: Start, status: str, value: Any) -> list[bytes]:
-    body = json.dumps(value, default=_encode).encode()
-    start(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-    return [body]
+def _faults(method: str, body: Any) -> list[dict[str, Any]]:
+    if method == "DELETE":
+        state.FAULTS.clear()
+    elif method == "POST":
+        times = body.get("times")
+        state.FAULTS.append({**body, "action": body["action"], "times": 1 if times is None else int(times)})
+    return state.FAULTS
 
 
-def _encode(value: Any) -> str:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
-
-
-def _answer_error(start: Start, status: int, code: str, message: str) -> list[bytes]:
-    """An error in EC2's form."""
-    text = f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>"
-    body = f"{text}<RequestID>00000000-0000-0000-0000-000000000000</RequestID></Response>".encode()
-    start(f"{status} Error", [("Content-Type", "text/xml"), ("Content-Length", str(len(body)))])
-    return [body]
+def _capacity(method: str, body: Any) -> list[dict[str, Any]]:
+    if method == "DELETE":
+        state.CAPACITY.clear()
+    elif method == "POST":
+        state.CAPACITY[(body["instance_type"], body["zone"])] = int(body["count"])
+    return [{"instance_type": t, "zone": z, "count": c} for (t, z), c in state.CAPACITY.items()]

@@ -1,4 +1,4 @@
-"""A security group, subnet or VPC in use cannot be deleted; stock moto deletes the first two all the same."""
+"""What is in use cannot be deleted; stock moto deletes most of it all the same."""
 
 from __future__ import annotations
 
@@ -11,22 +11,29 @@ from sandbox.emulator.errors import refuse
 _delete_security_group = EC2Backend.delete_security_group
 _delete_subnet = EC2Backend.delete_subnet
 _delete_vpc = EC2Backend.delete_vpc
-_delete_nat_gateway = EC2Backend.delete_nat_gateway
+_delete_interface = EC2Backend.delete_network_interface
+_detach_gateway = EC2Backend.detach_internet_gateway
+
+
+def _refers(group: Any, group_id: str) -> bool:
+    rules = list(group.ingress_rules) + list(group.egress_rules)
+    return any((rule.source_group or {}).get("GroupId") == group_id for rule in rules)
 
 
 def _group_deleted(self: Any, name: str | None = None, group_id: str | None = None) -> Any:
     group = self.get_security_group_from_id(group_id) if group_id else None
-    if group and any(member.id == group_id for eni in self.enis.values() for member in eni.group_set):
-        refuse("DependencyViolation", f"resource {group_id} has a dependent object")
+    if group:
+        others = [other for groups in self.groups.values() for other in groups.values() if other.id != group_id]
+        used = any(member.id == group_id for eni in self.enis.values() for member in eni.group_set)
+        if used or any(_refers(other, str(group_id)) for other in others):
+            refuse("DependencyViolation", f"resource {group_id} has a dependent object")
     return _delete_security_group(self, name, group_id)
 
 
 def _subnet_deleted(self: Any, subnet_id: str) -> Any:
-    if any(eni.subnet.id == subnet_id for eni in self.enis.values()):
-        refuse("DependencyViolation", f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
-    if any(
-        gateway.subnet_id == subnet_id and gateway.state not in ("deleted", "deleting")
-        for gateway in self.nat_gateways.values()
+    gateways = [g for g in self.nat_gateways.values() if g.state not in ("deleted", "deleting")]
+    if any(eni.subnet.id == subnet_id for eni in self.enis.values()) or any(
+        gateway.subnet_id == subnet_id for gateway in gateways
     ):
         refuse("DependencyViolation", f"The subnet '{subnet_id}' has dependencies and cannot be deleted.")
     return _delete_subnet(self, subnet_id)
@@ -40,18 +47,28 @@ def _vpc_deleted(self: Any, vpc_id: str) -> Any:
     return _delete_vpc(self, vpc_id)
 
 
-def _gateway_deleted(self: Any, nat_gateway_id: str) -> Any:
-    """The gateway's own interface goes with it, and its address is free again."""
-    gateway = _delete_nat_gateway(self, nat_gateway_id)
-    for address in self.addresses:
-        if address.eni is not None and address.eni.id == gateway._eni.id:
-            address.eni = address.instance = address.association_id = None
-    self.enis.pop(gateway._eni.id, None)
-    return gateway
+def _interface_deleted(self: Any, eni_id: str) -> Any:
+    eni = self.get_network_interface(eni_id)
+    if eni.status == "in-use":
+        refuse("InvalidParameterValue", f"Network interface '{eni_id}' is currently in use.")
+    for address in eni.private_ip_addresses:
+        eni.subnet.del_subnet_ip(address["PrivateIpAddress"])
+    return _delete_interface(self, eni_id)
+
+
+def _gateway_detached(self: Any, internet_gateway_id: str, vpc_id: str) -> Any:
+    if any(eni.public_ip and eni.subnet.vpc_id == vpc_id for eni in self.enis.values()):
+        refuse(
+            "DependencyViolation",
+            f"Network {vpc_id} has some mapped public address(es). Please unmap those public address(es) before "
+            "detaching the gateway.",
+        )
+    return _detach_gateway(self, internet_gateway_id, vpc_id)
 
 
 def install() -> None:
-    EC2Backend.delete_nat_gateway = _gateway_deleted
     EC2Backend.delete_security_group = _group_deleted
     EC2Backend.delete_subnet = _subnet_deleted
     EC2Backend.delete_vpc = _vpc_deleted
+    EC2Backend.delete_network_interface = _interface_deleted
+    EC2Backend.detach_internet_gateway = _gateway_detached

@@ -6,31 +6,32 @@ from typing import Any
 
 
 def desired() -> list[dict[str, Any]]:
-    """One record an instance; the fields are those that the reconciler reads."""
+    """One record an instance; the fields are those that the reconciler reads. ``user_data`` is base64 or None."""
     from moto.ec2.models import ec2_backends
 
-    records = []
-    for regions in list(ec2_backends.values()):
-        for backend in list(regions.values()):
-            for reservation in list(backend.reservations.values()):
-                records += [_record(backend, i) for i in reservation.instances if i._state.name != "terminated"]
-    return records
+    return [
+        _record(backend, instance)
+        for regions in list(ec2_backends.values())
+        for backend in list(regions.values())
+        for reservation in list(backend.reservations.values())
+        for instance in reservation.instances
+        if instance._state.name != "terminated"
+    ]
 
 
 def _record(backend: Any, instance: Any) -> dict[str, Any]:
     vpc = backend.vpcs.get(instance.vpc_id)
     key = backend.key_pairs.get(instance.key_name) if instance.key_name else None
-    mine = {eni.id for eni in instance.nics.values()}
-    addresses = [a.public_ip for a in backend.addresses if a.eni is not None and a.eni.id in mine]
+    name = instance.private_dns_name
     return {
         "instance_id": instance.id,
         "state": instance._state.name,
         "private_ip": instance.private_ip,
-        "private_dns_name": f"ip-{instance.private_ip.replace('.', '-')}.{backend.region_name}.compute.internal",
-        "hostname": "ip-" + instance.private_ip.replace(".", "-"),
+        "private_dns_name": name,
+        "hostname": name.split(".")[0],
         "vpc_id": instance.vpc_id,
         "vpc_cidr": vpc.cidr_block if vpc else None,
-        "public_ips": addresses,
+        "public_ips": sorted({eni.public_ip for eni in instance.nics.values() if eni.public_ip}),
         "image_id": instance.image_id,
         "instance_type": instance.instance_type,
         "user_data": instance.user_data or None,

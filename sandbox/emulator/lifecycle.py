@@ -1,4 +1,8 @@
-"""Instances are pending for a while, and terminating twice is allowed; both differ in stock moto."""
+"""The states of an instance take time, and each change may be asked for twice; stock moto changes at once.
+
+pending -> running, stopping -> stopped, shutting-down -> terminated. What an instance holds (interfaces, volumes,
+capacity) is given back when it is terminated, its Elastic IPs when it begins to shut down.
+"""
 
 from __future__ import annotations
 
@@ -6,54 +10,123 @@ import copy
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import moto.ec2.models.instances as models
 
+from sandbox.emulator import capacity
+from sandbox.emulator.errors import refuse
 from sandbox.emulator.state import CAPACITY, LOCK
 
 _init = models.Instance.__init__
+_start = models.Instance.start
+_stop = models.Instance.stop
 _terminate = models.Instance.terminate
 
 TICK = 0.05  # seconds
+CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
 
-# (when it becomes running, instance), oldest first.
-_pending: deque[tuple[float, Any]] = deque()
-
-
-def _terminate_once(self: Any) -> Any:
-    """Give capacity and addresses back, once."""
-    if self._state.name == "terminated":
-        return copy.copy(self._state)
-    with LOCK:
-        key = (self.instance_type, self.availability_zone)
-        if key in CAPACITY:
-            CAPACITY[key] += 1
-        interfaces = {eni.id for eni in self.nics.values()}
-        for address in self.ec2_backend.addresses:
-            if address.eni is not None and address.eni.id in interfaces:
-                address.eni = address.instance = address.association_id = None
-        return _terminate(self)
+# (when, state in which the change still applies, instance, change), oldest first: every change takes equally long.
+_changes: deque[tuple[float, str, Any, Callable[[Any], Any]]] = deque()
+_delay = {"seconds": 0.0}
 
 
-def _become_running() -> None:
+def _set(instance: Any, state: str) -> None:
+    instance._state.name, instance._state.code = state, CODES[state]
+
+
+def _later(instance: Any, state: str, change: Callable[[Any], Any]) -> None:
+    """Be in a state for a while, then change; at once where there is no delay."""
+    if not _delay["seconds"]:
+        change(instance)
+        return
+    _set(instance, state)
+    _changes.append((time.monotonic() + _delay["seconds"], state, instance, change))
+
+
+def _apply_changes() -> None:
     while True:
-        while _pending and _pending[0][0] <= time.monotonic():
-            instance = _pending.popleft()[1]
-            if instance._state.name == "pending":
-                instance._state.name, instance._state.code = "running", 16
+        with LOCK:
+            while _changes and _changes[0][0] <= time.monotonic():
+                _when, state, instance, change = _changes.popleft()
+                if instance._state.name == state:
+                    change(instance)
         time.sleep(TICK)
 
 
+def _created(self: Any, *arguments: Any, **options: Any) -> None:
+    _init(self, *arguments, **options)
+    _later(self, "pending", lambda instance: _set(instance, "running"))
+
+
+def _started(self: Any) -> Any:
+    previous = copy.copy(self._state)
+    with LOCK:
+        if previous.name not in ("stopped", "running", "pending"):
+            _refuse_state(self)
+        if previous.name == "stopped":
+            key = (self.instance_type, self.availability_zone)
+            if CAPACITY.get(key, 1) < 1:
+                refuse("InsufficientInstanceCapacity", f"Insufficient capacity of {key[0]} in {key[1]}.")
+            if key in CAPACITY:
+                CAPACITY[key] -= 1
+            _start(self)
+            _later(self, "pending", lambda instance: _set(instance, "running"))
+    return previous
+
+
+def _stopped(self: Any) -> Any:
+    previous = copy.copy(self._state)
+    with LOCK:
+        if previous.name in ("terminated", "shutting-down", "pending"):
+            _refuse_state(self)
+        if previous.name == "running":
+            capacity.give_back(self)
+            self.capacity_reservation_id = None
+            _stop(self)
+            _later(self, "stopping", lambda instance: _set(instance, "stopped"))
+    return previous
+
+
+def _terminated(self: Any) -> Any:
+    previous = copy.copy(self._state)
+    with LOCK:
+        if previous.name not in ("terminated", "shutting-down"):
+            self.holds_capacity = previous.name in ("pending", "running")
+            _set_addresses_free(self)
+            _later(self, "shutting-down", _end)
+    return previous
+
+
+def _set_addresses_free(instance: Any) -> None:
+    interfaces = {eni.id for eni in instance.nics.values()}
+    for address in instance.ec2_backend.addresses:
+        if address.eni is not None and address.eni.id in interfaces:
+            address.eni.public_ip = None
+            address.eni = address.instance = address.association_id = None
+
+
+def _end(instance: Any) -> None:
+    """Give back what the instance holds."""
+    if instance.holds_capacity:
+        capacity.give_back(instance)
+    kept = [eni for eni in instance.nics.values() if not eni.delete_on_termination]
+    _terminate(instance)
+    for eni in kept:
+        eni.instance = eni.attachment_id = eni.attach_time = None
+        eni.status = "available"
+
+
+def _refuse_state(instance: Any) -> None:
+    refuse("IncorrectInstanceState", f"The instance '{instance.id}' is in the state '{instance._state.name}'.")
+
+
 def install(pending: float) -> None:
-    models.Instance.terminate = _terminate_once
-    if not pending:
-        return
-
-    def start(self: Any, *arguments: Any, **options: Any) -> None:
-        _init(self, *arguments, **options)
-        self._state.name, self._state.code = "pending", 0
-        _pending.append((time.monotonic() + pending, self))
-
-    models.Instance.__init__ = start
-    threading.Thread(target=_become_running, daemon=True).start()
+    _delay["seconds"] = pending
+    models.Instance.__init__ = _created
+    models.Instance.start = _started
+    models.Instance.stop = _stopped
+    models.Instance.terminate = _terminated
+    if pending:
+        threading.Thread(target=_apply_changes, daemon=True).start()

@@ -11,10 +11,13 @@ LOCK = threading.RLock()
 # (instance type, zone) -> free instances; a pair that is not in it has no limit.
 CAPACITY: dict[tuple[str, str], int] = {}
 
-# Each: action, code, message, status, times, delay, match (parameter -> value).
+# Each: action, code, message, status, times, delay, match (parameter -> value), service, after.
 FAULTS: list[dict[str, Any]] = []
 
 CALLS: deque[dict[str, Any]] = deque(maxlen=200_000)
+
+# Code of a quota of EC2 -> vCPUs, where it is not the default.
+QUOTAS: dict[str, float] = {}
 
 # Seconds that every call takes, as over a network.
 LATENCY = {"seconds": 0.0}
@@ -25,4 +28,5 @@ def clear() -> None:
     CAPACITY.clear()
     FAULTS.clear()
     CALLS.clear()
+    QUOTAS.clear()
     LATENCY["seconds"] = 0.0

@@ -12,6 +12,6 @@ def _get_tags(self: TaggedEC2Resource) -> list[dict[str, str]]:
 
 
 def install() -> None:
-    # The type that EC2 gives in DescribeTags; stock moto says nat-gateway.
-    EC2_PREFIX_TO_RESOURCE["nat"] = "natgateway"
+    # The types that EC2 gives in DescribeTags; stock moto says nat-gateway and vpc-elastic-ip.
+    EC2_PREFIX_TO_RESOURCE.update(nat="natgateway", eipalloc="elastic-ip")
     TaggedEC2Resource.get_tags = _get_tags

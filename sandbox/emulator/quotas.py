@@ -1,0 +1,96 @@
+"""Quotas of EC2 in vCPUs, shown by Service Quotas and enforced by RunInstances; stock moto knows those of VPC."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from moto.ec2.models.instance_types import INSTANCE_TYPES
+from moto.servicequotas.models import ServiceQuotasBackend
+from moto.servicequotas.responses import ServiceQuotasResponse
+
+from sandbox.emulator.errors import refuse
+from sandbox.emulator.state import QUOTAS
+
+# Families of types -> (name, code of the on-demand quota, code of the spot quota).
+FAMILIES = {
+    "trn": ("Trn", "L-2C3B7624", "L-6B0D517C"),
+    "inf": ("Inf", "L-1945791B", "L-B5D1601B"),
+    "p": ("P", "L-417A185B", "L-7212CCBC"),
+    "": ("Standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08"),
+}
+DEFAULT = 1_000_000.0  # vCPUs; an account that AWS has been asked to raise
+
+_stock_list = ServiceQuotasBackend.list_aws_default_service_quotas
+_stock_get = ServiceQuotasBackend.get_service_quota
+
+
+def _family(kind: str) -> tuple[str, str, str]:
+    """trn1n.32xlarge belongs to trn, p5en.48xlarge to p."""
+    letters = re.match(r"[a-z]*", kind)
+    return FAMILIES.get(letters.group() if letters else "", FAMILIES[""])
+
+
+def check(backend: Any, kind: str, count: int, market: str | None) -> None:
+    """Refuse a launch beyond the quota. Capacity blocks have none."""
+    if market == "capacity-block":
+        return
+    family = _family(kind)
+    limit = QUOTAS.get(family[2 if market == "spot" else 1], DEFAULT)
+    used = sum(
+        getattr(instance, "vcpus", 0)
+        for reservation in backend.reservations.values()
+        for instance in reservation.instances
+        if instance._state.name in ("pending", "running")
+        and (instance.lifecycle == "spot") == (market == "spot")
+        and _family(instance.instance_type) == family
+    )
+    wanted = count * INSTANCE_TYPES.get(kind, {}).get("VCpuInfo", {}).get("DefaultVCpus", 0)
+    if used + wanted > limit:
+        code = "MaxSpotInstanceCountExceeded" if market == "spot" else "VcpuLimitExceeded"
+        refuse(
+            code,
+            f"You have requested more vCPU capacity than your current vCPU limit of {int(limit)} allows for the "
+            "instance bucket that the specified instance type belongs to.",
+        )
+
+
+def _quotas() -> list[dict[str, Any]]:
+    records = []
+    for name, on_demand, spot in FAMILIES.values():
+        for code, title in ((on_demand, f"Running On-Demand {name} instances"), (spot, f"All {name} Spot Requests")):
+            records.append(
+                {
+                    "ServiceCode": "ec2",
+                    "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
+                    "QuotaCode": code,
+                    "QuotaName": title,
+                    "Value": QUOTAS.get(code, DEFAULT),
+                    "Unit": "None",
+                    "Adjustable": True,
+                    "GlobalQuota": False,
+                }
+            )
+    return records
+
+
+def _list(self: Any, service_code: str) -> list[dict[str, Any]]:
+    if service_code == "ec2":
+        return _quotas()
+    stock: list[dict[str, Any]] = _stock_list(self, service_code)
+    return stock
+
+
+def _get(self: Any, service_code: str, quota_code: str) -> dict[str, Any]:
+    for quota in _quotas() if service_code == "ec2" else ():
+        if quota["QuotaCode"] == quota_code:
+            return quota
+    stock: dict[str, Any] = _stock_get(self, service_code, quota_code)
+    return stock
+
+
+def install() -> None:
+    ServiceQuotasBackend.list_aws_default_service_quotas = _list
+    ServiceQuotasBackend.get_service_quota = _get
+    ServiceQuotasResponse.list_service_quotas = ServiceQuotasResponse.list_aws_default_service_quotas
+    ServiceQuotasResponse.get_aws_default_service_quota = ServiceQuotasResponse.get_service_quota
