@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """BERT pretraining with masked language modelling and next sentence prediction, data-parallel under torchrun.
 
@@ -144,7 +143,7 @@ def train(options: argparse.Namespace) -> None:
     for step in range(1, options.steps_this_run + 1):
         optimizer.zero_grad()
         total = torch.zeros(1, device=backend.device)
-        for _ in range(options.grad_accum_usteps):
+        for _micro_step in range(options.grad_accum_usteps):
             epoch, batch = next(source)
             output = model(**{name: value.to(backend.device) for name, value in batch.items()})
             loss = output.loss / options.grad_accum_usteps
@@ -157,13 +156,18 @@ def train(options: argparse.Namespace) -> None:
         times.append(time.monotonic())
         if rank == 0:
             done = options.batch_size * options.grad_accum_usteps * world * (len(times) - 1)
-            print(
-                f"LOG {time.strftime('%a %b %d %H:%M:%S %Y')} - ({epoch}, {step}) "
-                f"step_loss : {total.item() / world:.4f} learning_rate : {rate:.2e} throughput : {done / (times[-1] - times[0]):.2f}",
-                flush=True,
-            )
+            log_step(epoch, step, total.item() / world, rate, done / (times[-1] - times[0]))
     save(options, backend, model, optimizer)
     dist.destroy_process_group()
+
+
+def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float) -> None:
+    """One line in the format that tools for the tutorial's log know; throughput in examples a second."""
+    now = time.strftime("%a %b %d %H:%M:%S %Y")
+    print(
+        f"LOG {now} - ({epoch}, {step}) step_loss : {loss:.4f} learning_rate : {rate:.2e} throughput : {throughput:.2f}",
+        flush=True,
+    )
 
 
 def save(
