@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 
-def main():
+def main() -> int:
     seed = Path("/seed/efa-interfaces")
     count = int(seed.read_text()) if seed.exists() else 0
     arguments = sys.argv[1:]

@@ -14,7 +14,7 @@ TYPES = {
 }
 
 
-def devices():
+def devices() -> list[dict]:
     """One record a device, in the shape of neuron-ls -j; connected_to are the ring neighbours."""
     seed = Path("/seed/instance-type")
     count, cores, memory = TYPES.get(seed.read_text().strip() if seed.exists() else "", (0, 0, 0))
@@ -31,7 +31,7 @@ def devices():
     ]
 
 
-def main():
+def main() -> int:
     found = devices()
     if not found:
         print("neuron-ls (simulated): no neuron device found", file=sys.stderr)
