@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
-import moto.ec2.utils as utils
+from moto.ec2 import utils
 from moto.ec2.responses import EC2Response
 
 from sandbox.emulator.errors import refuse

@@ -84,7 +84,7 @@ def test_capacity_is_used_up_and_given_back(lab: Any) -> None:
     lab.api.capacity(TYPE, lab.zones[0], 3)
     assert len(lab.run(MaxCount=2)) == 2
     assert len(lab.run(MaxCount=9)) == 1
-    assert lab.code_of(lambda: lab.run()) == "InsufficientInstanceCapacity"
+    assert lab.code_of(lab.run) == "InsufficientInstanceCapacity"
     lab.terminate()
     assert lab.api.control("GET", "capacity") == [{"instance_type": TYPE, "zone": lab.zones[0], "count": 3}]
 
@@ -209,7 +209,7 @@ def test_quotas_are_shown_and_enforced(lab: Any) -> None:
     quota = lab.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-2C3B7624")["Quota"]
     assert quota["Value"] == 128
     lab.run()
-    assert lab.code_of(lambda: lab.run()) == "VcpuLimitExceeded"
+    assert lab.code_of(lab.run) == "VcpuLimitExceeded"
 
 
 def test_images_have_parameters_and_exist(lab: Any) -> None:
