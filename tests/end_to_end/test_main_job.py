@@ -49,6 +49,8 @@ def test_check_mode_on_an_empty_account_reaches_the_end(sandbox: Sandbox) -> Non
         ("trainium_image_id=ami-0123456789abcdef0", "ami-0123456789abcdef0"),
         ('{"trainium_cluster_name": "two words"}', "two words"),
         ("trainium_interface_layout=token-ring", "trainium_interface_layout"),
+        ('{"trainium_ssh_allowed_cidrs": ["0.0.0.0/0"]}', "trainium_ssh_allowed_cidrs"),
+        ("trainium_ssh_allowed_cidrs=192.0.2.0/24", "trainium_ssh_allowed_cidrs"),
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(sandbox: Sandbox, variable: str, sentence: str) -> None:
