@@ -12,6 +12,7 @@ from sandbox.errors import SandboxError
 
 # Program -> Debian package that brings it. netavark lies outside PATH, so it is looked up by its file.
 PROGRAMS = {
+    "/usr/bin/python3": "python3",
     "podman": "podman",
     "runc": "runc",
     "/usr/lib/podman/netavark": "netavark",
