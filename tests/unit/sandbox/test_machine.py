@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sandbox import machine
 from sandbox.errors import SandboxError
 from sandbox.hosts import Instance
