@@ -25,7 +25,10 @@ BASE = (
 )
 
 # What roles install on the hosts, with everything these packages need.
-MIRRORED = ["slurmctld", "slurmd", "slurm-client", "munge", "python3-venv", "debian-reference-en", "acl", "rsync"]
+MIRRORED = (
+    "slurmctld slurmd slurmdbd slurm-client munge mariadb-server python3-venv debian-reference-en acl rsync "
+    "nfs-common mdadm xfsprogs chrony prometheus prometheus-node-exporter python3-prometheus-client"
+).split()
 
 # No unit of the image may wait for hardware, the network or a login.
 MASKED = (

@@ -44,7 +44,7 @@ def _pid(paths: Paths, service: str) -> int | None:
     return pid if f"sandbox.{service}" in command else None
 
 
-def _start(paths: Paths, service: str) -> None:
+def _start(paths: Paths, service: str) -> subprocess.Popen[bytes]:
     """Start a service in a session of its own, its output in the logs folder."""
     environment = {**os.environ, "TRAINIUM_SANDBOX_DIR": str(paths.root), "PYTHONUNBUFFERED": "1"}
     with (paths.logs / f"{service}.log").open("ab") as log:
@@ -58,12 +58,14 @@ def _start(paths: Paths, service: str) -> None:
             start_new_session=True,
         )
     (paths.run / f"{service}.pid").write_text(f"{process.pid}\n")
+    return process
 
 
-def _wait_for_emulator(paths: Paths, seconds: float = 60) -> None:
+def _wait_for_emulator(paths: Paths, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+    # The process itself is asked: a program that has only just begun still shows an empty command line in /proc.
     until = time.monotonic() + seconds
     while not api.healthy():
-        if _pid(paths, "emulator") is None or time.monotonic() > until:
+        if process.poll() is not None or time.monotonic() > until:
             log = paths.logs / "emulator.log"
             last = (log.read_text(encoding="utf-8").strip().splitlines() or ["nothing logged"])[-1]
             raise SandboxError(f"The AWS API emulator did not start ({last}): see {log}.")
@@ -88,9 +90,9 @@ def up(paths: Paths) -> str:
                 f"Another program answers at {api.endpoint()}: stop it ('python -m sandbox down' in its checkout)."
             )
         for service in started:
-            _start(paths, service)
+            process = _start(paths, service)
             if service == "emulator":
-                _wait_for_emulator(paths)
+                _wait_for_emulator(paths, process)
         machine.give_back(paths.ssh_key.parent, paths.inventory, paths.reports, paths.root / "lock")
     return f"sandbox: up at {api.endpoint()}" if started else f"sandbox: already up at {api.endpoint()}"
 
