@@ -1,12 +1,13 @@
-"""Stand-in for libfabric's fi_info: the EFA interfaces of the instance, as the API knows them. Nothing is hardware."""
+"""Stand-in for libfabric's fi_info: the simulated EFA interfaces of the host."""
 
 import sys
-from pathlib import Path
+
+sys.path.insert(0, "/usr/local/lib/sandbox")
+from devices import efa_interfaces
 
 
 def main() -> int:
-    seed = Path("/seed/efa-interfaces")
-    count = int(seed.read_text()) if seed.exists() else 0
+    count = efa_interfaces()
     arguments = sys.argv[1:]
     provider = arguments[arguments.index("-p") + 1] if "-p" in arguments[:-1] else "efa"
     if provider != "efa" or not count:
