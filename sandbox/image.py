@@ -25,10 +25,25 @@ BASE = (
 )
 
 # What roles install on the hosts, with everything these packages need.
-MIRRORED = (
-    "slurmctld slurmd slurmdbd slurm-client munge mariadb-server python3-venv debian-reference-en acl rsync "
-    "nfs-common mdadm xfsprogs chrony prometheus prometheus-node-exporter python3-prometheus-client"
-).split()
+MIRRORED = [
+    "slurmctld",
+    "slurmd",
+    "slurmdbd",
+    "slurm-client",
+    "munge",
+    "mariadb-server",
+    "python3-venv",
+    "debian-reference-en",
+    "acl",
+    "rsync",
+    "nfs-common",
+    "mdadm",
+    "xfsprogs",
+    "chrony",
+    "prometheus",
+    "prometheus-node-exporter",
+    "python3-prometheus-client",
+]
 
 # No unit of the image may wait for hardware, the network or a login.
 MASKED = (

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox import api, image, machine, mirror, settings
+from sandbox import api, image, machine, mirror, settings, standins, wheels
 from sandbox.errors import SandboxError
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import Podman
@@ -82,7 +82,8 @@ def up(paths: Paths) -> str:
         podman.configure()
         image.build(paths, podman)
         mirror.make_apt_repository(paths)
-        mirror.make_pip_index(paths)
+        standins.make(paths)
+        wheels.make_pip_index(paths)
         settings.write(paths)
         started = [service for service in SERVICES if _pid(paths, service) is None]
         if "emulator" in started and api.healthy():

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 
-from sandbox import api, mirror
+from sandbox import api, mirror, standins, wheels
 from sandbox.paths import REPOSITORY, Paths
 
 REGION = "us-west-2"
@@ -16,10 +16,12 @@ def variables(paths: Paths) -> str:
     """The inventory's variables: mirrors, the ssh key, and what a container's kernel cannot do."""
     requirements = [
         line.strip()
-        for line in mirror.REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+        for line in wheels.REQUIREMENTS.read_text(encoding="utf-8").splitlines()
         if line.strip() and not line.startswith("#")
     ]
     packages = "".join(f"  - {requirement}\n" for requirement in requirements)
+    site = f"http://{mirror.NAME}:{mirror.PORT}"
+    fingerprints = standins.fingerprints(paths)
     return f"""\
 ---
 # Written by 'python -m sandbox up'. An air-gapped site sets the same variables for its own mirrors.
@@ -29,18 +31,30 @@ ansible_user: ubuntu
 ansible_ssh_private_key_file: {paths.ssh_key}
 ansible_python_interpreter: /usr/bin/python3
 
-neuron_venv_index_url: http://{mirror.NAME}:{mirror.PORT}/simple/
+efa_installer_url: {site}/standins/efa
+efa_key_fingerprint: {fingerprints["efa"]}
+neuron_repository_url: {site}/standins/neuron
+neuron_key_fingerprint: {fingerprints["neuron"]}
+neuron_venv_index_url: {site}/simple/
 neuron_venv_trusted_hosts:
   - {mirror.NAME}
 neuron_venv_packages:
-{packages}
+{packages}neuron_venv_torchvision_version: 0.28.0
+monitoring_pip_index_url: {site}/simple/
+monitoring_pip_trusted_hosts:
+  - {mirror.NAME}
+
 # A process a NeuronCore would be 32 a host; this machine's CPUs carry two.
 trainium_training:
   processes_per_node: 2
 
-# The containers' cgroups are read-only.
+# The containers' cgroups are read-only, and so is their limit of open files.
+efa_nofile: 16384
 slurm_proctrack_type: proctrack/linuxproc
 slurm_task_plugin: task/none
+
+# There are no NeuronCores to run nccom-test on.
+acceptance_collective: gloo
 """
 
 

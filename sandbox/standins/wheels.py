@@ -1,0 +1,35 @@
+"""Stand-ins for the wheels of Neuron's index, in the versions of two SDK releases."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+# Project -> versions. The real compiler's versions carry a build's mark.
+PROJECTS = {
+    "torch_neuronx": ("2.9.0.2.15.32035+0c9ae371", "2.9.0.2.14.27725+5be1f0d2"),
+    "neuronx_cc": ("2.26.6360.0+7d1b2c9f", "2.25.3371.0+a84e6b30"),
+}
+MODULE = '"""Stand-in for {name} {version}: nothing of the real package is in it."""\n\n__version__ = "{version}"\n'
+
+
+def digest() -> bytes:
+    """What a change of these wheels changes."""
+    return hashlib.sha256(repr((PROJECTS, MODULE)).encode()).digest()
+
+
+def make(folder: Path) -> None:
+    """Write the wheels; the same bytes every time."""
+    for name, versions in PROJECTS.items():
+        for version in versions:
+            info = f"{name}-{version}.dist-info"
+            files = {
+                f"{name}/__init__.py": MODULE.format(name=name, version=version),
+                f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+                f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: sandbox\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            }
+            files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+            with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+                for file, text in files.items():
+                    wheel.writestr(zipfile.ZipInfo(file), text)

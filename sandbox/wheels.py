@@ -1,0 +1,69 @@
+"""The pip index of the mirror: real wheels from PyPI, and stand-ins for those that only Neuron's own index has."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+from sandbox.commands import output, run
+from sandbox.paths import REPOSITORY, Paths
+from sandbox.standins import wheels as standins
+
+# What the training's environment gets, and what other roles install from the index.
+REQUIREMENTS = REPOSITORY / "sandbox" / "requirements-nodes.txt"
+FURTHER = REPOSITORY / "sandbox" / "requirements-mirror.txt"
+
+
+def hosts_python() -> str:
+    """The Python version of the hosts, which is that of this machine's distribution, for example ``3.11``."""
+    return output("/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
+
+
+def make_pip_index(paths: Paths) -> None:
+    """Download the wheels that training needs and write a simple index over them; nothing to do where that was done.
+
+    ``TRAINIUM_SANDBOX_PIP_ARGS`` adds arguments for pip, such as the index with PyTorch's CPU builds.
+    """
+    wheels = paths.mirror / "wheels"
+    wanted = REQUIREMENTS.read_bytes() + FURTHER.read_bytes() + hosts_python().encode() + standins.digest()
+    stamp = paths.mirror / f"wheels-{hashlib.sha256(wanted).hexdigest()[:12]}"
+    if stamp.exists():
+        return
+    print("sandbox: downloading the wheels for the hosts (PyTorch among them)", flush=True)
+    wheels.mkdir(parents=True, exist_ok=True)
+    extra = os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", "").split()
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels)]
+    files = ["--requirement", str(REQUIREMENTS), "--requirement", str(FURTHER)]
+    run([*pip, *extra, "--only-binary=:all:", "--python-version", hosts_python(), *files], paths.mirror)
+    standins.make(wheels)
+    _write_index(paths.mirror)
+    stamp.touch()
+
+
+def _write_index(mirror: Path) -> None:
+    """A page for every project, as pip reads them, with the wheels' checksums."""
+    projects: dict[str, list[Path]] = {}
+    for wheel in sorted((mirror / "wheels").glob("*.whl")):
+        project = re.sub(r"[-_.]+", "-", wheel.name.split("-")[0]).lower()
+        projects.setdefault(project, []).append(wheel)
+    for project, files in projects.items():
+        folder = mirror / "simple" / project
+        folder.mkdir(parents=True, exist_ok=True)
+        links = [
+            f'<a href="../../wheels/{quote(file.name)}#sha256={_sha256(file)}">{html.escape(file.name)}</a><br>'
+            for file in files
+        ]
+        (folder / "index.html").write_text("<!DOCTYPE html>\n" + "\n".join(links) + "\n", encoding="utf-8")
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
