@@ -1,0 +1,66 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the tools of a node print, as data: its packages, its EFA software and its Neuron devices."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# Formats in which the package managers are asked; a tab between the fields.
+DPKG_FORMAT = "${Package}\t${db:Status-Want}\t${db:Status-Status}\t${Version}\n"
+RPM_FORMAT = "%{NAME}\tunknown\tinstalled\t%{VERSION}-%{RELEASE}\n"
+
+
+def parse_os_release(text: str) -> dict[str, str]:
+    """``/etc/os-release``: name -> value without quotes."""
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return {name.strip(): value.strip().strip("\"'") for name, value in pairs}
+
+
+def parse_packages(text: str, locked: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """Package -> its version and whether it is held, of those that are installed.
+
+    ``text`` has the lines of `DPKG_FORMAT` or `RPM_FORMAT`; ``locked`` are the lines of dnf's list of version locks.
+    """
+    locks = " ".join(locked)
+    found: dict[str, dict[str, Any]] = {}
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if len(fields) == 4 and fields[2] == "installed":
+            name = fields[0]
+            held = fields[1] == "hold" or bool(re.search(rf"(^|[\s:!]){re.escape(name)}-\d", locks))
+            found[name] = {"version": fields[3], "held": held}
+    return found
+
+
+def parse_efa_packages(text: str) -> str:
+    """The installer's version from ``/opt/amazon/efa_installed_packages``; '' where it says none."""
+    match = re.search(r"^#\s*EFA installer version:\s*(\S+)", text, re.MULTILINE)
+    return match.group(1) if match else ""
+
+
+def parse_fi_info(text: str) -> list[str]:
+    """The domains that ``fi_info -p efa`` lists, one an EFA interface, sorted."""
+    return sorted(set(re.findall(r"^\s*domain:\s*(\S+)", text, re.MULTILINE)))
+
+
+def parse_neuron_ls(text: str) -> list[dict[str, Any]]:
+    """The devices that ``neuron-ls -j`` lists; none where it prints no JSON list."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return [device for device in found if isinstance(device, dict)] if isinstance(found, list) else []
+
+
+def cores_of(devices: Iterable[dict[str, Any]]) -> int:
+    """How many NeuronCores the devices have."""
+    return sum(int(device.get("nc_count") or 0) for device in devices)
+
+
+def parse_python_version(text: str) -> str:
+    """``3.11`` out of ``Python 3.11.2``; '' where there is none."""
+    match = re.search(r"(\d+\.\d+)\.\d+", text)
+    return match.group(1) if match else ""
