@@ -1,0 +1,41 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filters shared_mounts and lustre_client; documented in the YAML files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import lustre, mounts
+
+
+def shared_mounts(value: Any, region: str = "") -> dict[str, Any]:
+    """The mounts, checked and completed, or the sentence that says why not."""
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise AnsibleFilterError(f"shared_mounts needs a list of mounts, not {value!r}.")
+    try:
+        return {"error": "", "mounts": [asdict(mount) for mount in mounts.plan_mounts(list(value), str(region))]}
+    except mounts.MountError as error:
+        return {"error": str(error), "mounts": []}
+
+
+def lustre_client(
+    value: str, system: str, version: str, kernel: str, deployment_types: Iterable[str], host: str
+) -> dict[str, Any]:
+    """How a host gets its client, from the version that it has, or the sentence that says why it cannot."""
+    try:
+        client = lustre.plan_client(
+            str(system), str(version), str(kernel), str(value), list(deployment_types), str(host)
+        )
+    except lustre.LustreError as error:
+        return {"error": str(error), "method": "", "packages": [], "release": ""}
+    return {"error": "", **asdict(client)}
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"shared_mounts": shared_mounts, "lustre_client": lustre_client}
