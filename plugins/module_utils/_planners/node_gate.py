@@ -1,0 +1,166 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which nodes get jobs: the verdicts on the nodes and what Slurm says of them -> whom to drain, whom to resume. Pure.
+
+A drain of ours has a reason that begins with ``acceptance: ``. Nobody else's drain is ever touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+PREFIX = "acceptance: "
+# Slurm shows longer reasons cut off in most places.
+LONGEST_REASON = 200
+
+PASSED, FAILED, HELD = "passed", "failed", "held"
+USABLE = frozenset({"idle", "allocated", "mixed", "completing", "planned", "reserved"})
+BUSY = frozenset({"allocated", "mixed", "completing"})
+_DRAINED = frozenset({"drained", "draining", "drain"})
+# What sinfo appends to a state; a star means that the node does not answer.
+_MARKS = "~#!%$@^-+*"
+# Without the separator, so that a reason can hold anything.
+SINFO_FORMAT = "%N|%T|%E"
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """A node as sinfo shows it."""
+
+    state: str
+    reason: str
+
+    @property
+    def usable(self) -> bool:
+        return self.state.rstrip(_MARKS) in USABLE and "*" not in self.state
+
+    @property
+    def drained(self) -> bool:
+        return self.state.rstrip(_MARKS) in _DRAINED
+
+    @property
+    def ours(self) -> bool:
+        return self.drained and self.reason.startswith(PREFIX)
+
+    @property
+    def busy(self) -> bool:
+        return self.state.rstrip(_MARKS) in BUSY
+
+
+@dataclass
+class Plan:
+    """What Slurm is to be told, by node."""
+
+    drain: dict[str, str] = field(default_factory=dict)
+    resume: list[str] = field(default_factory=list)
+
+
+def parse_sinfo(text: str) -> dict[str, SlurmNode]:
+    """``sinfo --Node --noheader --format=%N|%T|%E``; a node in several partitions has several equal lines."""
+    found: dict[str, SlurmNode] = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|", 2)
+        if len(parts) == 3:
+            found[parts[0].strip()] = SlurmNode(parts[1].strip(), parts[2].strip())
+    return found
+
+
+def drain_reason(reasons: Iterable[str]) -> str:
+    """One line for Slurm, without what would need quoting."""
+    text = re.sub(r"[^\x20-\x7e]|[\"'`\\]", " ", PREFIX + ", ".join(reasons))
+    text = re.sub(r" +", " ", text).strip()
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3].rstrip() + "..."
+
+
+def plan_gate(failures: Mapping[str, Sequence[str]], slurm: Mapping[str, SlurmNode]) -> Plan:
+    """``failures`` are the reasons by node, empty for a sound one; nodes that Slurm does not know are left out."""
+    plan = Plan()
+    for name, reasons in failures.items():
+        node = slurm.get(name)
+        if node is None:
+            continue
+        if not reasons:
+            if node.ours:
+                plan.resume.append(name)
+        elif not node.drained or (node.ours and node.reason != drain_reason(reasons)):
+            plan.drain[name] = drain_reason(reasons)
+    return plan
+
+
+def slurm_check(name: str, node: SlurmNode | None) -> dict[str, Any]:
+    """The check ``slurm`` of a node that Slurm should use, in the shape of an acceptance check."""
+    check: dict[str, Any] = {"name": "slurm", "result": "ok", "found": None, "wanted": "usable"}
+    check.update(reason="", message="")
+    if node is None:
+        advice = "name it in slurm_compute_nodes and run the role slurm"
+        return {
+            **check,
+            "result": "failed",
+            "reason": "unknown to Slurm",
+            "message": f"Slurm does not know it; {advice}.",
+        }
+    if node.usable:
+        return {**check, "found": "usable"}
+    if node.drained:
+        return {**check, "result": "skipped", "found": "drained", "message": f"drained: {node.reason}"}
+    why = f" ({node.reason})" if node.reason not in ("", "none") else ""
+    return {
+        **check,
+        "result": "failed",
+        "found": node.state,
+        "reason": f"{node.state} in Slurm",
+        "message": f"Slurm has it as {node.state}{why}; look into /var/log/slurm/slurmd.log on {name}.",
+    }
+
+
+def tcp_check(check: str, port: int, error: str | None) -> dict[str, Any]:
+    """Whether the head reached a port of a node; None: it did."""
+    done: dict[str, Any] = {
+        "name": check,
+        "result": "ok",
+        "found": "open",
+        "wanted": "open",
+        "reason": "",
+        "message": "",
+    }
+    if error is None:
+        return done
+    reason = f"port {port} cannot be reached from the head ({error})"
+    advice = "let the cluster's security group pass all traffic within itself, and see whether the service runs"
+    return {**done, "result": "failed", "found": error, "reason": reason, "message": f"{reason}; {advice}."}
+
+
+def outcome(reasons: Sequence[str], node: SlurmNode | None) -> str:
+    """PASSED nodes run jobs, FAILED ones do not, HELD ones were drained by somebody else."""
+    if reasons:
+        return FAILED
+    return HELD if node is not None and node.drained and not node.ours else PASSED
+
+
+def reasons_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is wrong according to some checks."""
+    return [check["reason"] for check in checks if check["result"] == "failed"]
+
+
+def verdicts(
+    addresses: Mapping[str, str],
+    checks: Mapping[str, list[dict[str, Any]]],
+    reasons: Mapping[str, Sequence[str]],
+    slurm: Mapping[str, SlurmNode],
+) -> list[dict[str, Any]]:
+    """One record a node, in the order of ``reasons``."""
+    found = []
+    for name, against in reasons.items():
+        node = slurm.get(name)
+        found.append(
+            {
+                "name": name,
+                "address": addresses.get(name, ""),
+                "result": outcome(against, node),
+                "slurm_reason": node.reason if node is not None and node.drained else "",
+                "checks": checks[name],
+            }
+        )
+    return found

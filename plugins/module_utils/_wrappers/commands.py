@@ -1,0 +1,51 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Run a program without a shell and with a time limit: a tool may hang on hardware that is broken."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Reply(NamedTuple):
+    """What a program answered. ``found`` is false where there is no such program, ``ended`` where it hung."""
+
+    found: bool
+    ended: bool
+    code: int
+    out: str
+    err: str
+
+
+ABSENT = Reply(False, True, 127, "", "")
+
+
+def find(program: str, folders: Iterable[str] = ()) -> str | None:
+    """The program's path: in the folders first, then on PATH and where root's programs are."""
+    search = os.pathsep.join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return shutil.which(program, path=search)
+
+
+def run(argv: Sequence[str], timeout: float, folders: Iterable[str] = ()) -> Reply:
+    """Run ``argv`` with untranslated output."""
+    program = find(argv[0], folders)
+    if program is None:
+        return ABSENT
+    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+    try:
+        done = subprocess.run(
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Reply(True, False, 124, "", "")
+    except OSError as error:
+        return Reply(True, True, 126, "", error.strerror or "cannot be run")
+    return Reply(True, True, done.returncode, *(text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)))
