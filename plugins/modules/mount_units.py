@@ -167,8 +167,8 @@ class Host:
         mine = any(self.texts[name] is not None for name in _names(mount))
         if there and not mine and there.fstype != "autofs" and not self._is_right(mount):
             raise UnitError(
-                f"{there.source or there.fstype} is mounted at {mount['path']} already, and not by this role; unmount it"
-                " and take it out of /etc/fstab, or choose another path."
+                f"{there.source or there.fstype} is mounted at {mount['path']} already, and not by this role; unmount"
+                " it and take it out of /etc/fstab, or choose another path."
             )
 
     def _is_right(self, mount: dict[str, Any]) -> bool:

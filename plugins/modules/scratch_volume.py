@@ -40,13 +40,9 @@ options:
     description: The mode of the root of the file system, in octal digits.
     type: str
     default: "1777"
-  program:
-    description: The text of the program.
-    type: str
-    required: true
-  program_path:
-    description: Where the program lies.
-    type: path
+  programs:
+    description: The files of the program that the service starts, as paths and their texts.
+    type: dict
     required: true
   unit:
     description: The text of the service.
@@ -62,8 +58,8 @@ EXAMPLES = r"""
 - name: Join the instance store at /scratch
   trainium.cluster.scratch_volume:
     path: /scratch
-    program: "{{ lookup('ansible.builtin.file', 'scratch.py') }}"
-    program_path: /usr/local/sbin/scratch
+    programs:
+      /usr/local/sbin/scratch: "{{ lookup('ansible.builtin.file', 'scratch.py') }}"
     unit: "{{ lookup('ansible.builtin.template', 'scratch.service.j2') }}"
     unit_name: scratch.service
 """
@@ -122,11 +118,12 @@ def _missing(module: AnsibleModule, step: Step) -> list[str]:
     return [program for program in programs if module.get_bin_path(program) is None]
 
 
-def _install(module: AnsibleModule, units: UnitFiles, wanted: dict[Path, tuple[str, int]], unit: str) -> None:
+def _install(module: AnsibleModule, units: UnitFiles, wanted: dict[Path, str], unit: str) -> None:
     before = {path: units.read(path) for path in wanted}
-    for path, (text, mode) in wanted.items():
+    for path, text in wanted.items():
         if before[path] != text:
-            units.write(path, text, mode)
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            units.write(path, text)
     failed = units.systemctl("daemon-reload") or units.systemctl("enable", unit) or units.systemctl("restart", unit)
     if failed:
         reason = units.reason(unit) or failed
@@ -144,32 +141,32 @@ def main() -> None:
             "path": {"type": "path", "required": True},
             "filesystem": {"type": "str", "choices": ["xfs", "ext4"], "default": "xfs"},
             "mode": {"type": "str", "default": "1777"},
-            "program": {"type": "str", "required": True},
-            "program_path": {"type": "path", "required": True},
+            "programs": {"type": "dict", "required": True},
             "unit": {"type": "str", "required": True},
             "unit_name": {"type": "str", "required": True},
         },
         supports_check_mode=True,
     )
     units, unit = UnitFiles(module), module.params["unit_name"]
-    program, path = Path(module.params["program_path"]), Path(module.params["path"])
-    wanted = {program: (module.params["program"], 0o755), DIRECTORY / unit: (module.params["unit"], 0o644)}
+    path = Path(module.params["path"])
+    wanted = {Path(name): str(text) for name, text in module.params["programs"].items()}
+    wanted[DIRECTORY / unit] = module.params["unit"]
     result: dict[str, Any] = {}
     try:
         step = _plan(module)
         state = units.show([unit])[unit]
-        files = [name for name, (text, _mode) in wanted.items() if units.read(name) != text]
+        files = [name for name, text in wanted.items() if units.read(name) != text]
         lost = step.action == "nothing" and path.stat().st_mode & 0o7777 != int(module.params["mode"], 8)
         running = state.get("ActiveState") == "active" and state.get("UnitFileState") == "enabled"
         changed = bool(step.action != "nothing" or files or lost or not running)
         result.update(step=step.action, devices=list(step.devices), changed=changed, differs=changed)
         if module._diff:
             result["diff"] = [
-                {"before": units.read(name) or "", "after": wanted[name][0], "before_header": str(name),
+                {"before": units.read(name) or "", "after": wanted[name], "before_header": str(name),
                  "after_header": str(name)}
                 for name in files
             ]  # fmt: skip
-        if DIRECTORY / unit in files and program.exists():
+        if DIRECTORY / unit in files:
             units.verify({unit: module.params["unit"]})
         missing = _missing(module, step)
         if module.check_mode:

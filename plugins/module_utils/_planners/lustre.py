@@ -16,7 +16,7 @@ MINIMUM_CLIENT = {"SCRATCH_1": (2, 10), "SCRATCH_2": (2, 10), "PERSISTENT_1": (2
 
 _UBUNTU = {"22.04": "jammy", "24.04": "noble"}
 # The oldest kernels of each line that Amazon builds the client for; () takes the whole line.
-_AMAZON = {
+_AMAZON: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {
     "2023": {(6, 12): (), (6, 1): (6, 1, 79, 99, 167)},
     "2": {(5, 10): (5, 10, 144, 127, 601), (5, 4): (5, 4, 214, 120, 368), (4, 14): (4, 14, 294, 220, 533)},
 }
@@ -30,7 +30,7 @@ class LustreError(ValueError):
 
 @dataclass(frozen=True)
 class Client:
-    """How to install: ``apt`` (suite, packages), ``yum`` (release, packages), ``extras`` (topic), ``dnf`` or ``none``."""
+    """How to install: ``apt`` (release: the suite), ``yum``, ``extras`` (release: the topic), ``dnf`` or ``none``."""
 
     method: str
     packages: list[str] = field(default_factory=list)
@@ -59,8 +59,8 @@ def plan_client(
     if system in ("Rocky", "RedHat", "AlmaLinux") and major == "9":
         return _enterprise(kernel, host)
     raise LustreError(
-        f"There is no Lustre client for {system} {version} ({host}); use an image with Ubuntu 22.04 or 24.04, Amazon Linux"
-        " 2 or 2023, or Rocky 9, or one that has the client already."
+        f"There is no Lustre client for {system} {version} ({host}); use an image with Ubuntu 22.04 or 24.04, Amazon"
+        " Linux 2 or 2023, or Rocky 9, or one that has the client already."
     )
 
 
@@ -115,4 +115,5 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _too_old(host: str, version: str, needing: str, needed: tuple[int, int], advice: str) -> str:
-    return f"The Lustre client of {host} is too old ({version}): {needing} needs {needed[0]}.{needed[1]} or newer; {advice}."
+    wanted = ".".join(str(number) for number in needed)
+    return f"The Lustre client of {host} is too old ({version}): {needing} needs {wanted} or newer; {advice}."

@@ -14,8 +14,8 @@ from typing import Any
 
 TYPES = ("efs", "lustre", "nfs", "bind")
 DEPLOYMENT_TYPES = ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
-# Amazon's advice for EFS over the kernel's own NFS client, and for FSx for Lustre. A bind mount carries _netdev, because
-# its source often lies on a remote mount, and a local unit that waits for a remote one would be a cycle at boot.
+# Amazon's advice for EFS over the kernel's own NFS client, and for FSx for Lustre. A bind mount carries _netdev,
+# because its source often lies on a remote mount, and a local unit waiting for a remote one is a cycle at boot.
 _OPTIONS = {
     "efs": "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,_netdev",
     "lustre": "noatime,flock,_netdev",
@@ -36,14 +36,15 @@ _OPPOSITES = {
     "vers": "nfsvers",
     "rbind": "bind",
 }
-_KEYS = frozenset(
-    "type path source file_system_id region dns_name mount_name deployment_type options automount owner group mode"
-    " state".split()
-)
+_KEYS = frozenset({"automount", "deployment_type", "dns_name", "file_system_id", "group", "mode", "mount_name"}) | {
+    *("options", "owner", "path", "region", "source", "state", "type")
+}
 # Mounting here hides the system itself; whole trees, and single directories whose children may be mount points.
-_TREES = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys")
-_TREES += ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin")
-_SINGLE = frozenset({"/", "/root", "/tmp", "/usr", "/var", "/var/lib", "/var/log", "/var/tmp"})  # noqa: S108
+_TREES = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys"),
+    *("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin"),
+)
+_SINGLE = frozenset({"/", "/root", "/tmp", "/usr", "/var", "/var/lib", "/var/log", "/var/tmp"})
 _MAX_UNIT_NAME = 255
 _FILE_SYSTEM_ID = re.compile(r"^fs-[0-9a-f]{8,40}$")
 _REGION = re.compile(r"^[a-z]{2,}(-[a-z]+)+-[0-9]+$")

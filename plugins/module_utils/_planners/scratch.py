@@ -6,19 +6,17 @@
 """What lsblk says about the NVMe instance store -> the next step towards one file system over all of it.
 
 The instance store is blank after every stop and start of an instance, so the same decision is made at every boot, by a
-program on the host that has this text in it. Nothing but Python's own library is imported, and nothing newer than 3.7.
+program on the host that has a copy of this file beside it. So it imports Python's own library only, and runs on 3.7.
 A device is only ever written to when it shows no sign of use at all.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, NamedTuple
 
 MODEL = "Amazon EC2 NVMe Instance Storage"
 LABEL = "tc-scratch"
 ARRAY = "/dev/md/tc-scratch"
-
-Device = Dict[str, Any]
 
 
 class ScratchError(ValueError):
@@ -29,10 +27,10 @@ class Step(NamedTuple):
     """``nothing``, ``create_array`` or ``assemble`` (devices), ``make_filesystem`` or ``mount`` (one device)."""
 
     action: str
-    devices: List[str]
+    devices: list[str]
 
 
-def next_step(lsblk: Dict[str, Any], path: str, filesystem: str) -> Step:
+def next_step(lsblk: dict[str, Any], path: str, filesystem: str) -> Step:
     """The next step from the parsed output of ``lsblk --json``; repeated until it is ``nothing``.
 
     Raises ScratchError where there is no instance store, or where any part of it, or the path, is used by others.
@@ -94,7 +92,7 @@ def next_step(lsblk: Dict[str, Any], path: str, filesystem: str) -> Step:
     return _file_system_step(array, path, filesystem)
 
 
-def _file_system_step(device: Device, path: str, filesystem: str) -> Step:
+def _file_system_step(device: dict[str, Any], path: str, filesystem: str) -> Step:
     kind = _text(device, "fstype")
     mounted = _mount_points(device)
     if not kind:
@@ -120,7 +118,7 @@ def _file_system_step(device: Device, path: str, filesystem: str) -> Step:
     return Step("mount", [_device(device)])
 
 
-def _check_device_is_ours(disk: Device) -> None:
+def _check_device_is_ours(disk: dict[str, Any]) -> None:
     """Whether a disk is blank, a member of the role's array or has the role's file system: else it is refused."""
     kind, label = _text(disk, "fstype"), _text(disk, "label")
     if kind == "linux_raid_member" and label.rpartition(":")[2] == LABEL:
@@ -145,7 +143,7 @@ def _check_device_is_ours(disk: Device) -> None:
         )
 
 
-def _check_path_is_free(everything: List[Device], disks: List[Device], path: str) -> None:
+def _check_path_is_free(everything: list[dict[str, Any]], disks: list[dict[str, Any]], path: str) -> None:
     """Refuse a path where a device is mounted that is no part of the instance store."""
     for device in everything:
         if device not in disks:
@@ -160,27 +158,27 @@ def _check_path_is_free(everything: List[Device], disks: List[Device], path: str
                     )
 
 
-def _is_instance_store(device: Device) -> bool:
+def _is_instance_store(device: dict[str, Any]) -> bool:
     return _text(device, "type") == "disk" and _text(device, "model").replace("_", " ").strip() == MODEL
 
 
-def _with_descendants(device: Device) -> List[Device]:
+def _with_descendants(device: dict[str, Any]) -> list[dict[str, Any]]:
     return [device] + [part for child in _children(device) for part in _with_descendants(child)]
 
 
-def _children(device: Device) -> List[Device]:
+def _children(device: dict[str, Any]) -> list[dict[str, Any]]:
     return list(device.get("children") or [])
 
 
-def _mount_points(device: Device) -> List[str]:
-    found = [device.get("mountpoint")] + list(device.get("mountpoints") or [])
+def _mount_points(device: dict[str, Any]) -> list[str]:
+    found = [device.get("mountpoint"), *(device.get("mountpoints") or [])]
     return [str(point) for point in found if point]
 
 
-def _device(device: Device) -> str:
+def _device(device: dict[str, Any]) -> str:
     return "/dev/" + _text(device, "name")
 
 
-def _text(device: Device, key: str) -> str:
+def _text(device: dict[str, Any], key: str) -> str:
     value = device.get(key)
     return "" if value is None else str(value).strip()

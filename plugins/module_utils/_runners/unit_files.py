@@ -90,7 +90,7 @@ class UnitFiles:
         )
         blocks = [block for block in out.split("\n\n") if block.strip()]
         states = [dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line) for block in blocks]
-        return {name: state for name, state in zip(names, states)}
+        return dict(zip(names, states))
 
     def systemctl(self, *arguments: str) -> str:
         """Run systemctl; the reason why it failed, '' when it did not."""
