@@ -34,6 +34,11 @@ options:
     type: list
     elements: path
     default: []
+  space:
+    description: Folders whose free space is wanted; of one that is not there, that of the nearest folder above it.
+    type: list
+    elements: path
+    default: []
   python:
     description: An interpreter, by name or path, whose version is wanted.
     type: str
@@ -82,6 +87,11 @@ files:
   returned: success
   type: dict
   sample: {"/etc/apt/sources.list.d/neuron.sources": ""}
+space:
+  description: The free space of each of O(space), in MiB.
+  returned: success
+  type: dict
+  sample: {"/opt": 412345}
 python:
   description: Version of the interpreter, empty where there is none.
   returned: success
@@ -161,6 +171,13 @@ def _sha1(path: str) -> str:
     return hashlib.sha1(file.read_bytes(), usedforsecurity=False).hexdigest() if file.is_file() else ""
 
 
+def _space(path: str) -> int:
+    """Free space for ordinary users in MiB."""
+    folder = next(parent for parent in (Path(path), *Path(path).parents) if parent.exists())
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize // 2**20
+
+
 def _packages(module: AnsibleModule) -> dict[str, dict[str, Any]]:
     names = module.params["packages"]
     if not names:
@@ -202,6 +219,7 @@ def main() -> None:
         argument_spec={
             "packages": {"type": "list", "elements": "str", "default": []},
             "files": {"type": "list", "elements": "path", "default": []},
+            "space": {"type": "list", "elements": "path", "default": []},
             "python": {"type": "str", "default": "python3"},
         },
         supports_check_mode=True,
@@ -213,6 +231,7 @@ def main() -> None:
         ptrace_scope=int(ptrace_scope) if ptrace_scope.isdigit() else -1,
         packages=_packages(module),
         files={path: _sha1(path) for path in module.params["files"]},
+        space={path: _space(path) for path in module.params["space"]},
         python=node_state.parse_python_version(ask(module, module.params["python"], "--version") or ""),
         efa=_efa(module),
         neuron=_neuron(module),

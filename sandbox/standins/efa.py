@@ -60,12 +60,13 @@ def make(folder: Path, key: Key) -> None:
 def make_refused(folder: Path, good: Path, expired: Key, stranger: Key) -> None:
     """Sites that must be refused: what each is, its name says."""
     tarball = NAME.format(version=VERSIONS[-1])
-    cases = ("tampered", "unsigned", "other-key", "expired")
+    cases = ("tampered", "unsigned", "other-key", "other-signature", "expired")
     for case in cases:
         shutil.copytree(good, folder / case)
     with (folder / "tampered" / tarball).open("ab") as file:
         file.write(b"one byte more than was signed\n")
     (folder / "unsigned" / f"{tarball}.sig").unlink()
+    stranger.detach(folder / "other-signature" / tarball)
     for case, key in (("other-key", stranger), ("expired", expired)):
         key.export(folder / case / KEY_FILE, armor=True)
         key.detach(folder / case / tarball)
