@@ -147,6 +147,7 @@ class Host:
         self.texts = {name: self.files.read(DIRECTORY / name) for name in names}
         self.states = self.files.show(names)
         self.mounted = parse_mountinfo(Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
+        self.paused: list[str] = []
 
     def differs(self, mount: dict[str, Any]) -> bool:
         """Whether anything but the attributes of the mounted root has to change."""
@@ -225,7 +226,15 @@ class Host:
         state = f"what was there cannot be put back either ({back})" if back else "everything is as it was"
         raise UnitError(f"{mount['source']} cannot be mounted at {mount['path']} ({reason}); {state}.")
 
+    def resume(self) -> None:
+        """Start again what systemd stopped together with a mount: mounts of its directories, services that need it."""
+        units = [name for name in dict.fromkeys(self.paused) if (DIRECTORY / name).exists() or name not in self.texts]
+        for name in units:
+            self.files.systemctl("start", name)
+        self.paused = []
+
     def _stop(self, mount: dict[str, Any]) -> None:
+        self.paused += self.files.dependents(_names(mount)[0])
         failed = self.files.systemctl("stop", *reversed(_names(mount)))
         # A unit that does not exist is stopped already; only what is still mounted is a failure.
         still = parse_mountinfo(Path("/proc/self/mountinfo").read_text(encoding="utf-8")).get(mount["path"])
@@ -313,9 +322,12 @@ def main() -> None:
                     host.remove(mount)
             for mount in mounted:
                 host.make(mount)
+            host.resume()
     except UnitError as error:
+        host.resume()
         module.fail_json(msg=str(error))
     except OSError as error:
+        host.resume()
         module.fail_json(msg=f"{error.filename or DIRECTORY} cannot be used ({error.strerror}); run the task as root.")
     there = kept if module.check_mode else host.wanted
     attributes = [mount["path"] for mount in there if host.attributes(mount)]

@@ -44,7 +44,7 @@ _TREES = (
     *("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys"),
     *("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin"),
 )
-_SINGLE = frozenset({"/", "/root", "/tmp", "/usr", "/var", "/var/lib", "/var/log", "/var/tmp"})
+_SINGLE = frozenset({"/", "/root", "/tmp", "/usr", "/var", "/var/lib", "/var/log", "/var/tmp"})  # noqa: S108
 _MAX_UNIT_NAME = 255
 _FILE_SYSTEM_ID = re.compile(r"^fs-[0-9a-f]{8,40}$")
 _REGION = re.compile(r"^[a-z]{2,}(-[a-z]+)+-[0-9]+$")

@@ -92,6 +92,20 @@ class UnitFiles:
         states = [dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line) for block in blocks]
         return dict(zip(names, states))
 
+    def dependents(self, unit: str) -> list[str]:
+        """The active units that systemd stops together with a unit, such as mounts and services on top of a mount."""
+        found: list[str] = []
+        queue = [unit]
+        while queue:
+            arguments = ["--no-pager", "show", "--property=RequiredBy,BoundBy", "--", queue.pop()]
+            _code, out, _error = self._module.run_command(["systemctl", *arguments], check_rc=True)
+            names = [name for line in out.splitlines() for name in line.partition("=")[2].split()]
+            new = [name for name in dict.fromkeys(names) if name != unit and name not in found]
+            found += new
+            queue += new
+        states = self.show(found)
+        return [name for name in found if states[name].get("ActiveState") == "active"]
+
     def systemctl(self, *arguments: str) -> str:
         """Run systemctl; the reason why it failed, '' when it did not."""
         code, out, error = self._module.run_command(["systemctl", "--no-ask-password", *arguments])
