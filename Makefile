@@ -15,7 +15,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # An Ansible run against the sandbox: its environment is the only difference from a run against AWS.
 IN_SANDBOX = eval "$$($(SANDBOX) env)"
 
-.PHONY: help setup demo teardown test lint sanity unit molecule end-to-end sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit molecule end-to-end sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,11 +46,15 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 
 test: setup lint unit sanity molecule end-to-end ## everything that CI runs
 
-lint: setup ## ruff, mypy and ansible-lint
+lint: setup ## ruff, mypy, ansible-lint and whether the roles' README files are up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/ansible-lint --offline --strict
+	$(BIN)/python docs/tools/role_readmes.py --check
+
+readmes: setup ## write the roles' README files from their argument specs
+	$(BIN)/python docs/tools/role_readmes.py
 
 unit: setup ## planners, and modules over HTTP against the emulated API
 	$(BIN)/python -m pytest --numprocesses 2

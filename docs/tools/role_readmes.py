@@ -1,0 +1,221 @@
+"""Writes roles/*/README.md from what the roles say of themselves: argument specs, meta, tags, playbooks, scenarios.
+
+What stands between the lines NOTES and END_OF_NOTES of a README is written by hand and is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+NOTES = "<!-- notes: written by hand, kept by 'make readmes' -->"
+END_OF_NOTES = "<!-- end of notes; all else is generated from meta/argument_specs.yml by 'make readmes' -->"
+COLLECTION = "trainium.cluster"
+RELEASES = {"bookworm": "12", "jammy": "22.04", "noble": "24.04"}
+SYSTEMS = {"EL": "Rocky Linux and other EL", "GenericLinux": "any Linux: it runs on the controller"}
+# A letter, then a bracket whose content may hold brackets itself.
+MARKUP = re.compile(r"\b([A-Z]{1,2})\(((?:[^()]|\([^()]*\))*)\)")
+
+Spec = dict[str, Any]
+
+
+def markdown(text: str) -> str:
+    """Ansible's markup as Markdown.
+
+    >>> markdown("The default is O(trainium_region), see P(trainium.cluster.network#role).")
+    'The default is `trainium_region`, see [network](../network/README.md).'
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        kind, content = match.groups()
+        if kind in {"C", "O", "V", "E", "M", "RV"}:
+            return f"`{content}`"
+        if kind == "P":
+            name, _, plugin = content.partition("#")
+            short = name.removeprefix(f"{COLLECTION}.")
+            return f"[{short}](../{short}/README.md)" if plugin == "role" and short != name else f"`{name}`"
+        if kind == "U":
+            return f"<{content}>"
+        if kind == "L":
+            label, _, address = content.rpartition(",")
+            return f"[{label.strip()}]({address.strip()})"
+        return {"B": f"**{content}**", "I": f"*{content}*"}.get(kind, match.group())
+
+    return MARKUP.sub(replace, " ".join(text.split()))
+
+
+def paragraphs(description: str | list[str] | None) -> list[str]:
+    """A description's paragraphs, as Markdown."""
+    return [markdown(text) for text in ([description] if isinstance(description, str) else description or [])]
+
+
+def platforms(meta: Spec) -> str:
+    """The supported systems in one line.
+
+    >>> platforms({"platforms": [{"name": "Debian", "versions": ["bookworm"]}, {"name": "EL", "versions": ["9"]}]})
+    'Debian 12, Rocky Linux and other EL 9'
+    """
+    found = []
+    for platform in meta["platforms"]:
+        versions = [RELEASES.get(version, version) for version in platform["versions"] if version != "all"]
+        found.append(" ".join([SYSTEMS.get(platform["name"], platform["name"]), " and ".join(versions)]).strip())
+    return ", ".join(found)
+
+
+def variables(options: Spec) -> list[str]:
+    """The table of variables, and one for the keys of each that is a dictionary."""
+    lines = ["| Variable | Type | Default | Meaning |", "| --- | --- | --- | --- |"]
+    after: list[str] = []
+    described: dict[str, str] = {}
+    for name, option in options.items():
+        keys = option.get("options")
+        text = " ".join(paragraphs(option.get("description")))
+        if option.get("choices"):
+            text += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."
+        if keys:
+            other = described.setdefault(json.dumps(keys), name)
+            text += f" Its keys are those of `{other}`, below."
+            if other == name:
+                after += ["", f"### Keys of `{name}`", "", *variables(keys)]
+        kind = option.get("type", "str")
+        if kind == "list" and "elements" in option:
+            kind = f"list of {option['elements']}"
+        default = "**required**" if option.get("required") else _default(option.get("default"))
+        cells = [cell.replace("|", r"\|") for cell in (f"`{name}`", kind, default, text)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines + after
+
+
+def _default(value: Any) -> str:
+    return "" if value is None else f"`{value if isinstance(value, str) and value else json.dumps(value)}`"
+
+
+def tags(tasks: Any) -> Iterator[str]:
+    """The tags of tasks, in the order in which they come, more than once where they are given more than once."""
+    for task in tasks or []:
+        found = task.get("tags", [])
+        yield from [found] if isinstance(found, str) else found
+        for block in ("block", "rescue", "always"):
+            yield from tags(task.get(block))
+
+
+def usage(role: str, plays: Iterable[Spec]) -> Spec:
+    """Where and how the collection's own plays use the role; on all nodes as root where none does."""
+    for play in plays:
+        if any(entry.get("role") == f"{COLLECTION}.{role}" for entry in play.get("roles", [])):
+            return {key: play[key] for key in ("hosts", "connection", "become") if key in play}
+    return {"hosts": "compute:head", "become": True}
+
+
+def example(role: str, options: Spec, play: Spec, needs_public: bool) -> list[str]:
+    """A play that uses the role."""
+    lines = [f"- hosts: {play['hosts']}"]
+    lines += [f"  {key}: {json.dumps(play[key]).strip(chr(34))}" for key in ("connection", "become") if key in play]
+    lines.append("  roles:")
+    if needs_public:
+        lines.append(f"    - role: {COLLECTION}.trainium")
+    lines.append(f"    - role: {COLLECTION}.{role}")
+    required = [f"        {name}: ..." for name, option in options.items() if option.get("required")]
+    return lines + (["      vars:", *required] if required else [])
+
+
+def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
+    """The README of the role in ``folder``; the notes come from ``old``."""
+    role = folder.name
+    specs: Spec = yaml.safe_load((folder / "meta/argument_specs.yml").read_text())["argument_specs"]
+    main = specs["main"]
+    options = main.get("options", {})
+    meta = yaml.safe_load((folder / "meta/main.yml").read_text())["galaxy_info"]
+    files = sorted((folder / "tasks").rglob("*.yml"), key=lambda path: (path.name != "main.yml", path))
+    found = dict.fromkeys(tag for path in files for tag in tags(yaml.safe_load(path.read_text())))
+    defaults = folder / "defaults/main.yml"
+    public = role != "trainium" and defaults.exists() and bool(re.search(r"\btrainium_\w", defaults.read_text()))
+
+    blocks = [f"# {role}", _sentence(main["short_description"]), *paragraphs(main.get("description"))]
+    blocks += [f"{NOTES}\n{_notes(old)}{END_OF_NOTES}", f"Supported systems: {platforms(meta)}."]
+    blocks += ["## Example", "\n".join(["```yaml", *example(role, options, usage(role, plays), public), "```"])]
+    if public:
+        blocks.append(
+            "Some defaults come from the public variables of the role [trainium](../trainium/README.md), which is "
+            "therefore listed first. It can be left out by setting this role's own variables."
+        )
+    for name, spec in specs.items():
+        if name != "main":
+            same = spec.get("options", {}) == options
+            text = [_sentence(spec["short_description"]), *paragraphs(spec.get("description"))]
+            text.append("It takes the same variables." if same else "Its variables have a table of their own.")
+            blocks.append(f"With `tasks_from: {name}`: {' '.join(text)}")
+    if found.keys() - {"always", "never"}:
+        blocks += ["## Tags", ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})]
+    if options:
+        blocks += ["## Variables", "\n".join(variables(options))]
+    for name, spec in specs.items():
+        if name != "main" and spec.get("options") and spec["options"] != options:
+            blocks += [f"## Variables with `tasks_from: {name}`", "\n".join(variables(spec["options"]))]
+    if scenario.exists():
+        blocks += ["## What is tested", f"`molecule/{role}`: {_comment(scenario.read_text())}"]
+    return "\n\n".join(map(_wrapped, blocks)) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return markdown(text).rstrip(".") + "."
+
+
+def _notes(old: str) -> str:
+    notes = old.partition(NOTES)[2].partition(END_OF_NOTES)[0].strip()
+    return f"\n{notes}\n\n" if notes else ""
+
+
+def _comment(text: str) -> str:
+    """The comment at the beginning of a file of YAML, as one line."""
+    lines = text.removeprefix("---\n").splitlines()
+    end = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return " ".join(line.lstrip("# ") for line in lines[:end])
+
+
+def _wrapped(block: str) -> str:
+    if "\n" in block or block.startswith(("#", "|")):
+        return block
+    return textwrap.fill(block, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def stale(root: Path) -> dict[Path, str]:
+    """The READMEs that are not what they should be, with what they should be."""
+    plays = [play for path in sorted((root / "playbooks").glob("*.yml")) for play in yaml.safe_load(path.read_text())]
+    result = {}
+    for specs in sorted(root.glob("roles/*/meta/argument_specs.yml")):
+        folder = specs.parent.parent
+        path = folder / "README.md"
+        old = path.read_text() if path.exists() else ""
+        new = readme(folder, plays, root / "molecule" / folder.name / "molecule.yml", old)
+        if new != old:
+            result[path] = new
+    return result
+
+
+def main() -> int:
+    """Write the READMEs, or with --check name those that are stale."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where a README is stale")
+    check = parser.parse_args().check
+    root = Path(__file__).resolve().parents[2]
+    found = stale(root)
+    for path, text in found.items():
+        if check:
+            print(f"{path.relative_to(root)} is stale; run make readmes", file=sys.stderr)
+        else:
+            path.write_text(text)
+            print(f"wrote {path.relative_to(root)}")
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
