@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -99,7 +100,8 @@ class UnitFiles:
         while queue:
             arguments = ["--no-pager", "show", "--property=RequiredBy,BoundBy", "--", queue.pop()]
             _code, out, _error = self._module.run_command(["systemctl", *arguments], check_rc=True)
-            names = [name for line in out.splitlines() for name in line.partition("=")[2].split()]
+            # A name with a backslash in it comes in quotes.
+            names = [name for line in out.splitlines() for name in shlex.split(line.partition("=")[2])]
             new = [name for name in dict.fromkeys(names) if name != unit and name not in found]
             found += new
             queue += new
