@@ -12,7 +12,10 @@ description:
   - Puts one entry for every node of a cluster into a marked block of C(/etc/hosts).
   - Takes the same names out of every other line, so that a loopback entry such as C(127.0.1.1 fqdn short), a stale
     address or a C(.pcluster) alias cannot send a collective or a rendezvous to the wrong interface.
-  - Lines that do not name a node of the cluster are never touched.
+  - Lines that do not name a node of the cluster are never touched. A file in which somebody else gave every node its
+    right entry, and which has none of the faults of RV(faults), stays as it is.
+  - A full name of more than 63 characters, which NCCL and the Neuron runtime cannot resolve, gets a line of its own
+    behind that of the shorter name. It can still be looked up, but the node never calls itself by it.
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
@@ -29,9 +32,23 @@ options:
     description:
       - The entries in the format of C(/etc/hosts), one node a line - the address, the full name, the short name.
       - Text and not a list, so that it is rendered once for the whole cluster and then only copied.
-      - A name of more than 63 characters, a loopback address and a name or address that occurs twice are refused.
+      - The last name of a line is the node's host name; more than 63 characters are refused. So are what is no address,
+        a loopback address, and a name or address that occurs twice.
+      - Required if O(mode=entries).
     type: str
-    required: true
+  mode:
+    description:
+      - V(entries) gives every node its entry and takes its names out of all other lines.
+      - V(strip-alias) only takes away names under C(.pcluster), which ParallelCluster up to 3.5.1 gave to the wrong
+        address of nodes with several network interfaces. A line that has no other name goes with it.
+    type: str
+    choices: [entries, strip-alias]
+    default: entries
+  node:
+    description:
+      - The host name of this node, by which its own entry is known in RV(faults).
+      - By default the machine is asked.
+    type: str
   marker:
     description: What the comments around the block say, after C(# BEGIN) and C(# END).
     type: str
@@ -58,9 +75,50 @@ EXAMPLES = r"""
     entries: |
       192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10
       192.0.2.11 ip-192-0-2-11.us-west-2.compute.internal ip-192-0-2-11
+
+- name: Take away the aliases of an old ParallelCluster and nothing else
+  trainium.cluster.etc_hosts:
+    mode: strip-alias
 """
 
 RETURN = r"""
+faults:
+  description: What was wrong with the file. Empty for a sound one.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - The kind of the fault, V(loopback), V(stale_address), V(stale_line), V(no_own_entry), V(no_entry),
+          V(full_name_unknown), V(pcluster_alias), V(long_name) or V(other_name_first).
+      type: str
+      sample: loopback
+    message:
+      description: The fault in words, with its examples.
+      type: str
+      sample: "a node's name on a loopback address: 127.0.1.1 ip-192-0-2-10"
+    count:
+      description: How many lines or names show it.
+      type: int
+      sample: 1
+    examples:
+      description: The first five of these lines or names.
+      type: list
+      elements: str
+      sample: ["127.0.1.1 ip-192-0-2-10"]
+before:
+  description: The lines that go, at most 20 and then how many more there are. The diff has all of them.
+  returned: success
+  type: list
+  elements: str
+  sample: ["127.0.1.1 ip-192-0-2-10"]
+after:
+  description: The lines that come, at most 20 and then how many more there are. The diff has all of them.
+  returned: success
+  type: list
+  elements: str
+  sample: ["192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
 repaired:
   description: The lines outside the block that named a node of the cluster and were corrected, as they were.
   returned: success
@@ -81,9 +139,15 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.etc_hosts import (
-    EtcHostsError,
-    parse_entries,
+    EtcHostsPlan,
+    changed_lines,
     plan_etc_hosts,
+    plan_strip_alias,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.etc_hosts_entries import (
+    EtcHostsError,
+    check_length,
+    parse_entries,
 )
 
 
@@ -102,30 +166,51 @@ def _write(module: AnsibleModule, path: Path, content: str) -> None:
     module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
 
 
+def _plan(module: AnsibleModule, current: str) -> EtcHostsPlan:
+    if module.params["mode"] == "strip-alias":
+        return plan_strip_alias(current)
+    own = module.params["node"] or os.uname().nodename
+    check_length(own)
+    return plan_etc_hosts(current, parse_entries(module.params["entries"] or ""), module.params["marker"], own)
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "entries": {"type": "str", "required": True},
+            "entries": {"type": "str"},
+            "mode": {"type": "str", "choices": ["entries", "strip-alias"], "default": "entries"},
+            "node": {"type": "str"},
             "marker": {"type": "str", "default": "trainium.cluster"},
             "path": {"type": "path", "default": "/etc/hosts"},
             "backup": {"type": "bool", "default": True},
             "unsafe_writes": {"type": "bool", "default": False},
         },
+        required_if=[("mode", "entries", ["entries"])],
         supports_check_mode=True,
     )
     path = Path(os.path.realpath(module.params["path"]))
     try:
-        before = _read(path)
-        plan = plan_etc_hosts(before, parse_entries(module.params["entries"]), module.params["marker"])
+        current = _read(path)
+        plan = _plan(module, current)
     except EtcHostsError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"{path} cannot be read ({error.strerror}); run the task as root.")
 
-    result: dict[str, Any] = {"changed": plan.content != before, "repaired": plan.repaired}
+    gone, come = changed_lines(current, plan.content)
+    result: dict[str, Any] = {
+        "changed": plan.content != current,
+        "repaired": plan.repaired,
+        "faults": [
+            {"kind": fault.kind, "message": fault.message, "count": fault.count, "examples": fault.examples}
+            for fault in plan.faults
+        ],
+        "before": gone,
+        "after": come,
+    }
     if module._diff:
         header = str(path)
-        result["diff"] = {"before": before, "after": plan.content, "before_header": header, "after_header": header}
+        result["diff"] = {"before": current, "after": plan.content, "before_header": header, "after_header": header}
     if result["changed"] and not module.check_mode:
         if module.params["backup"] and path.exists():
             result["backup_file"] = module.backup_local(str(path))

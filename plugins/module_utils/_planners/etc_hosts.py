@@ -3,94 +3,65 @@
 
 # This module_util is PRIVATE to the collection. Do not use it from outside: it can change without notice.
 
-"""What /etc/hosts is -> what it must be, so that every node of a cluster has one name and one address everywhere.
+"""What /etc/hosts is -> what it must be, so that every node of a cluster has one name and one address everywhere. Pure.
 
 Collectives and rendezvous resolve the names of the other nodes, and of the node itself, through this file. A loopback
 entry (``127.0.1.1 fqdn short``), a stale address or an alias that a cluster manager left behind makes a job hang or
-fail with "Invalid NCCL_COMM_ID". So the names of the cluster occur in the marked block and nowhere else.
+fail with "Invalid NCCL_COMM_ID". So the names of the cluster occur in the marked block and nowhere else. A file that
+is sound without a block, because somebody else wrote the right entries, stays as it is.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MAX_NAME_LENGTH = 63
-"""Longest host name, in characters, that NCCL and the Neuron runtime can resolve."""
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.etc_hosts_entries import (
+    HostEntry,
+    parse_address,
+    read_line,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.etc_hosts_faults import (
+    Fault,
+    find_faults,
+    is_managed_alias,
+    managed_aliases,
+)
 
-_LABEL = re.compile(r"^(?!-)[a-z0-9_-]{1,63}(?<!-)$")
-_RESERVED = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
-# ParallelCluster <= 3.5.1 writes <node>.<cluster>.pcluster with the address of the wrong interface.
-_MANAGED_DOMAIN = ".pcluster"
-
-
-class EtcHostsError(ValueError):
-    """The wanted entries cannot go into /etc/hosts; the message is one sentence for the user."""
-
-
-@dataclass(frozen=True)
-class HostEntry:
-    """One line of /etc/hosts: an address and its names, the canonical one first."""
-
-    address: str
-    names: tuple[str, ...]
+SHOWN_LINES = 20
+"""A change is told by at most this many lines that went, and that came; the diff has them all."""
 
 
 @dataclass(frozen=True)
 class EtcHostsPlan:
-    """The text that /etc/hosts must have, and the lines outside the block that had to be corrected."""
+    """The text that /etc/hosts must have, what was wrong, and the lines outside the block that had to be corrected."""
 
     content: str
     repaired: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
 
-def parse_entries(text: str) -> list[HostEntry]:
-    """Read wanted entries in the format of /etc/hosts: one address and at least one name a line, ``#`` comments.
-
-    Names come back in lower case. Raises EtcHostsError for an address that is no address or a loopback one, for a name
-    that is not a host name, is longer than 63 characters or is reserved, and for a name or address that occurs twice.
-    """
-    entries: list[HostEntry] = []
-    addresses: set[str] = set()
-    owners: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        address, names = _checked_address(words[0]), tuple(dict.fromkeys(word.lower() for word in words[1:]))
-        if not names:
-            raise EtcHostsError(f"The entry for {address} has no name; give every node a name.")
-        if address in addresses:
-            raise EtcHostsError(f"The address {address} is given to two nodes; every node needs its own.")
-        addresses.add(address)
-        for name in names:
-            _check_name(name)
-            if name in owners:
-                raise EtcHostsError(f"The name {name} is given to {owners[name]} and to {address}; make it unique.")
-            owners[name] = address
-        entries.append(HostEntry(address, names))
-    if not entries:
-        raise EtcHostsError("There is no entry to write; the cluster has no nodes.")
-    return entries
-
-
-def plan_etc_hosts(current: str, entries: list[HostEntry], marker: str) -> EtcHostsPlan:
-    """Plan the content of /etc/hosts from its current text, the wanted entries and the marker's name.
+def plan_etc_hosts(current: str, entries: list[HostEntry], marker: str, own: str = "") -> EtcHostsPlan:
+    """Plan the content of /etc/hosts for the node ``own`` from its current text, the wanted entries and the marker.
 
     The block keeps its place; a new one goes to the end. Either moves up in front of a line of somebody else's for an
     address of the cluster, because the first line for an address decides what a reverse look-up answers.
     """
     begin, end = f"# BEGIN {marker}", f"# END {marker}"
+    lines = current.splitlines()
+    outside, place = _without_block(lines, begin, end)
+    faults = find_faults([read_line(line) for line in lines], entries, own)
+    if not faults and len(outside) == len(lines):
+        return EtcHostsPlan(current)
     cluster = _ClusterNames(entries)
-    outside, place = _without_block(current.splitlines(), begin, end)
     kept: list[str] = []
     repaired: list[str] = []
     position: int | None = None
     for index, line in enumerate(outside):
         if index == place and position is None:
             position = len(kept)
-        cleaned = cluster.clean(line)
+        cleaned = _clean(line, cluster.owns)
         if cleaned != line:
             repaired.append(line)
         if cleaned is None:
@@ -100,42 +71,89 @@ def plan_etc_hosts(current: str, entries: list[HostEntry], marker: str) -> EtcHo
         kept.append(cleaned)
     if position is None:
         position = len(kept)
-    block = [begin, *(f"{entry.address} {' '.join(entry.names)}" for entry in entries), end]
-    return EtcHostsPlan("\n".join([*kept[:position], *block, *kept[position:]]) + "\n", repaired)
+    block = [begin, *_block_lines(entries), end]
+    return EtcHostsPlan(_text([*kept[:position], *block, *kept[position:]]), repaired, faults)
+
+
+def plan_strip_alias(current: str) -> EtcHostsPlan:
+    """Plan the content of /etc/hosts without any name under .pcluster; all else stays as it is."""
+    lines = current.splitlines()
+    faults = managed_aliases(read_line(line) for line in lines)
+    if not faults:
+        return EtcHostsPlan(current)
+    cleaned = [_clean(line, lambda name, _loopback: is_managed_alias(name)) for line in lines]
+    repaired = [line for line, new in zip(lines, cleaned) if new != line]
+    return EtcHostsPlan(_text([line for line in cleaned if line is not None]), repaired, faults)
+
+
+def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+    """The lines that go and the lines that come, each at most SHOWN_LINES and then how many more there are."""
+    old, new = before.splitlines(), after.splitlines()
+    return _shown(_surplus(old, new)), _shown(_surplus(new, old))
+
+
+def _surplus(these: list[str], those: list[str]) -> list[str]:
+    known = Counter(those)
+    surplus = []
+    for line in these:
+        if known[line]:
+            known[line] -= 1
+        else:
+            surplus.append(line)
+    return surplus
+
+
+def _shown(lines: list[str]) -> list[str]:
+    if len(lines) <= SHOWN_LINES:
+        return lines
+    return [*lines[:SHOWN_LINES], f"... and {len(lines) - SHOWN_LINES} more"]
+
+
+def _block_lines(entries: list[HostEntry]) -> list[str]:
+    lines = []
+    for entry in entries:
+        lines.append(f"{entry.address} {' '.join(entry.names)}")
+        if entry.long_names:
+            lines.append(f"{entry.address} {' '.join(entry.long_names)}")
+    return lines
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _clean(line: str, unwanted: Callable[[str, bool], bool]) -> str | None:
+    """The line without unwanted names: itself when it has none, None when no name is left."""
+    data, sign, comment = line.partition("#")
+    words = data.split()
+    address = parse_address(words[0]) if words else None
+    if address is None:
+        return line
+    left = [name for name in words[1:] if not unwanted(name.lower(), address.is_loopback)]
+    if len(left) == len(words) - 1:
+        return line
+    if not left:
+        return None
+    return " ".join([words[0], *left]) + (f" {sign}{comment}" if sign else "")
 
 
 class _ClusterNames:
     """Which names and addresses belong to the cluster, as sets: each line of a file costs the same on any cluster."""
 
     def __init__(self, entries: list[HostEntry]) -> None:
-        self.names = frozenset(name for entry in entries for name in entry.names)
+        self.names = frozenset(name for entry in entries for name in entry.all_names)
         self.short = frozenset(name.partition(".")[0] for name in self.names)
-        self.addresses = frozenset(ipaddress.ip_address(entry.address) for entry in entries)
-
-    def clean(self, line: str) -> str | None:
-        """The line without names of the cluster: itself when it has none, None when no name is left."""
-        data, sign, comment = line.partition("#")
-        words = data.split()
-        address = _address(words[0]) if words else None
-        if address is None:
-            return line
-        left = [name for name in words[1:] if not self._owns(name.lower(), address.is_loopback)]
-        if len(left) == len(words) - 1:
-            return line
-        if not left:
-            return None
-        return " ".join([words[0], *left]) + (f" {sign}{comment}" if sign else "")
+        self.addresses = frozenset(parse_address(entry.address) for entry in entries)
 
     def claims_address(self, line: str) -> bool:
         """Whether the line gives a name to an address of the cluster."""
-        words = line.partition("#")[0].split()
-        return bool(words) and _address(words[0]) in self.addresses
+        return read_line(line).address in self.addresses
 
-    def _owns(self, name: str, loopback: bool) -> bool:
+    def owns(self, name: str, loopback: bool) -> bool:
+        """Whether the name belongs to a node; under a foreign domain only an alias or a loopback name does."""
         if name in self.names:
             return True
-        short, _dot, domain = name.partition(".")
-        return short in self.short and (loopback or f".{domain}".endswith(_MANAGED_DOMAIN))
+        return name.partition(".")[0] in self.short and (loopback or is_managed_alias(name))
 
 
 def _without_block(lines: list[str], begin: str, end: str) -> tuple[list[str], int | None]:
@@ -165,29 +183,3 @@ def _end_of_block(lines: list[str], start: int, begin: str, end: str) -> int:
         if lines[index].strip() == begin:
             break
     return start
-
-
-def _address(word: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(word.partition("%")[0])
-    except ValueError:
-        return None
-
-
-def _checked_address(word: str) -> str:
-    address = _address(word)
-    if address is None:
-        raise EtcHostsError(f"{word} is not an IP address; give every node the address of its primary interface.")
-    if address.is_loopback or address.is_unspecified:
-        raise EtcHostsError(f"{word} reaches only the node itself; give the address of its primary interface.")
-    return str(address)
-
-
-def _check_name(name: str) -> None:
-    if len(name) > MAX_NAME_LENGTH:
-        raise EtcHostsError(
-            f"The name {name} has {len(name)} characters, and collectives fail on more than {MAX_NAME_LENGTH};"
-            " shorten the host name or its domain."
-        )
-    if name in _RESERVED or _address(name) is not None or not all(_LABEL.match(label) for label in name.split(".")):
-        raise EtcHostsError(f"{name} cannot be the name of a node; use letters, digits, hyphens and dots.")

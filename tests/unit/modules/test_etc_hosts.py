@@ -17,7 +17,7 @@ SOUND = f"127.0.0.1 localhost\n# BEGIN trainium.cluster\n{ENTRIES}# END trainium
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     """The module's result, with its exit code as ``rc``."""
-    arguments = {"entries": ENTRIES, "_ansible_remote_tmp": str(arguments.pop("tmp")), **arguments}
+    arguments = {"entries": ENTRIES, "node": "a", "_ansible_remote_tmp": str(arguments.pop("tmp")), **arguments}
     with patch_module_args(arguments), pytest.raises(SystemExit) as end:
         etc_hosts.main()
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -33,7 +33,16 @@ def test_repairs_once_and_keeps_a_copy(tmp_path: Path, capsys: pytest.CaptureFix
     assert hosts.read_text() == SOUND
     assert hosts.stat().st_mode & 0o777 == 0o640
     assert Path(first["backup_file"]).read_text() == BROKEN
+    kinds = [(fault["kind"], fault["examples"]) for fault in first["faults"]]
+    assert kinds == [
+        ("loopback", ["127.0.1.1 a"]),
+        ("no_entry", ["b"]),
+        ("full_name_unknown", ["a.example.com"]),
+    ]
+    assert first["before"] == ["127.0.1.1 a"]
+    assert first["after"] == SOUND.splitlines()[1:]
     second = run(capsys, path=str(hosts), tmp=tmp_path)
+    assert (second["faults"], second["before"], second["after"]) == ([], [], [])
     assert not second["changed"]
     assert "backup_file" not in second
 
@@ -69,3 +78,28 @@ def test_a_name_that_is_too_long_fails_and_leaves_the_file(tmp_path: Path, capsy
     assert result["rc"] == 1
     assert "64 characters" in result["msg"]
     assert hosts.read_text() == BROKEN
+
+
+def test_a_host_name_that_is_too_long_fails_and_leaves_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text(BROKEN)
+    result = run(capsys, path=str(hosts), tmp=tmp_path, node="n" * 64)
+    assert (result["rc"], hosts.read_text()) == (1, BROKEN)
+    assert result["msg"].startswith(f"The host name {'n' * 64} has 64 characters")
+
+
+def test_strip_alias_needs_no_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.1.1 a\n192.0.2.10 a.x.pcluster a\n")
+    first = run(capsys, path=str(hosts), tmp=tmp_path, mode="strip-alias", entries=None)
+    assert hosts.read_text() == "127.0.1.1 a\n192.0.2.10 a\n"
+    assert (first["before"], first["after"]) == (["192.0.2.10 a.x.pcluster a"], ["192.0.2.10 a"])
+    assert not run(capsys, path=str(hosts), tmp=tmp_path, mode="strip-alias", entries=None)["changed"]
+
+
+def test_entries_are_needed_where_they_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(capsys, path=str(tmp_path / "hosts"), tmp=tmp_path, entries=None)
+    assert result["rc"] == 1
+    assert result["msg"].startswith("There is no entry to write")
