@@ -19,6 +19,7 @@ RELEASES = (
     ("2.27.4.0", "2.31.24.0-6a2b9e8f4", "2.31.24.0-c90d17be5", "2.29.22.0"),
 )
 
+DKMS = "/usr/local/sbin/dkms"
 DKMS_CONF = """\
 PACKAGE_NAME="aws-neuronx"
 PACKAGE_VERSION="{version}"
@@ -33,8 +34,9 @@ def _driver(version: str) -> Package:
         "aws-neuronx-dkms",
         version,
         {f"/usr/src/aws-neuronx-{version}/dkms.conf": DKMS_CONF.format(version=version)},
-        postinst=f"dkms add -m aws-neuronx -v {version}\ndkms install -m aws-neuronx -v {version}\n",
-        prerm=f"dkms remove -m aws-neuronx -v {version} --all\n",
+        # apt runs these scripts without /usr/local on the path.
+        postinst=f"{DKMS} add -m aws-neuronx -v {version}\n{DKMS} install -m aws-neuronx -v {version}\n",
+        prerm=f"{DKMS} remove -m aws-neuronx -v {version} --all\n",
     )
 
 

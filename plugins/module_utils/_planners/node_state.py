@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # Formats in which the package managers are asked; a tab between the fields.
@@ -64,3 +64,18 @@ def parse_python_version(text: str) -> str:
     """``3.11`` out of ``Python 3.11.2``; '' where there is none."""
     match = re.search(r"(\d+\.\d+)\.\d+", text)
     return match.group(1) if match else ""
+
+
+def package_changes(
+    wanted: Mapping[str, str], installed: Mapping[str, Mapping[str, Any]], held: bool
+) -> dict[str, list[str]]:
+    """Names of the packages to ``install`` and to ``hold`` (or no longer), in the order of ``wanted``.
+
+    A version with a build's mark behind a ``-``, ``+`` or ``~`` is that version.
+    """
+    install = [
+        name
+        for name, version in wanted.items()
+        if not re.fullmatch(rf"{re.escape(version)}([-+~].*)?", str(installed.get(name, {}).get("version", "")))
+    ]
+    return {"install": install, "hold": [name for name in wanted if bool(installed.get(name, {}).get("held")) != held]}
