@@ -223,23 +223,24 @@ def check_disk(observed: Observed, wanted: Wanted) -> Check:
     return _ok(name, shown, dict(least))
 
 
-def _check_limit(name: str, row: str, unit: str, observed: Observed, least: str | int) -> Check:
+def _check_limit(name: str, row: str, observed: Observed, least: str | int) -> Check:
     limits = parse_limits(observed.get("slurmd_limits") or "")
     if row not in limits:
         return _skip(name, "slurmd does not run here")
     soft, hard = limits[row]
     found = soft if soft == hard else f"{soft} (hard {hard})"
     if limit(soft) < limit(least):
-        return _fail(name, found, least, f"slurmd's {unit} limit is {found}, not {least}", "raise it in slurmd's unit")
+        reason = f"{name} limit of jobs is {found}, not {least}"
+        return _fail(name, found, least, reason, "raise it in the unit of slurmd")
     return _ok(name, found, least)
 
 
 def check_nofile(observed: Observed, wanted: Wanted) -> Check:
-    return _check_limit("nofile", "Max open files", "nofile", observed, wanted["nofile"])
+    return _check_limit("nofile", "Max open files", observed, wanted["nofile"])
 
 
 def check_memlock(observed: Observed, wanted: Wanted) -> Check:
-    return _check_limit("memlock", "Max locked memory", "memlock", observed, wanted["memlock"])
+    return _check_limit("memlock", "Max locked memory", observed, wanted["memlock"])
 
 
 def check_names(observed: Observed, wanted: Wanted) -> Check:

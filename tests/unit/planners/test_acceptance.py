@@ -109,12 +109,12 @@ def test_a_sound_node_passes_every_check() -> None:
         (
             "nofile",
             {"slurmd_limits": LIMITS.format(nofile="1024", memlock="unlimited")},
-            "slurmd's nofile limit is 1024, not 65536",
+            "nofile limit of jobs is 1024, not 65536",
         ),
         (
             "memlock",
             {"slurmd_limits": LIMITS.format(nofile="131072", memlock="8388608")},
-            "slurmd's memlock limit is 8388608, not unlimited",
+            "memlock limit of jobs is 8388608, not unlimited",
         ),
         ("names", {"lookups": {"a": "127.0.1.1"}}, "a is 127.0.1.1 here, not 192.0.2.10"),
         (
