@@ -64,7 +64,7 @@ class ActionModule(ActionBase):
         path = Path(os.path.expanduser(str(arguments["path"])))
         before = _read(path)
         report = settle(report, before)
-        lines = table(report, gate["drained"], gate["resumed"])
+        lines = table(report, gate["drained"], gate["resumed"], bool(self._task.check_mode))
         for line in lines:
             Display().display(line, color=constants.COLOR_ERROR if "FAILED" in line else None)
         changed = report != before

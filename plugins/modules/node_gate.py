@@ -102,7 +102,7 @@ slurm:
   type: bool
   sample: true
 nodes:
-  description: The verdict on each node. C(result) is V(passed), V(failed), or V(held) where somebody else drained it.
+  description: The verdict on each node. C(result) is V(passed), V(failed), or V(held) where it is sound but drained.
   returned: success
   type: list
   elements: dict
@@ -250,7 +250,8 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         checks[name].append(made)
         reasons[name] += planner.reasons_of([made])
     addresses = {node["name"]: node["address"] for node in params["nodes"]}
-    verdicts = planner.verdicts(addresses, checks, reasons, slurm)
+    would = plan.resume if check_mode else []
+    verdicts = planner.verdicts(addresses, checks, reasons, slurm, params["compute"], would)
     passed = {verdict["name"] for verdict in verdicts if verdict["result"] == planner.PASSED}
     good = [node for node in params["nodes"] if node["name"] in passed and node["name"] in params["compute"]]
     busy = [node["name"] for node in good if node["name"] in slurm and slurm[node["name"]].busy]

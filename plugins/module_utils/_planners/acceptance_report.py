@@ -70,7 +70,7 @@ def settle(report: dict[str, Any], before: Any) -> dict[str, Any]:
 
 def _summary(node: Record) -> str:
     if node["result"] == HELD:
-        return f"drained by somebody else, left so: {node['slurm_reason'] or 'no reason given'}"
+        return f"drained in Slurm, left so: {node['slurm_reason'] or 'no reason given'}"
     if node["result"] == FAILED:
         return ", ".join(check["reason"] for check in node["checks"] if check["result"] == "failed")
     found = {check["name"]: check for check in node["checks"] if check["result"] == "ok"}
@@ -90,11 +90,11 @@ def collective_line(collective: Record) -> str:
     return text + f"{collective['bus_bandwidth']:g} GB/s bus bandwidth"
 
 
-def table(report: Record, drained: Mapping[str, str], resumed: Sequence[str]) -> list[str]:
-    """One line a node, one line a failure, then what Slurm was told and the collective test."""
+def table(report: Record, drained: Mapping[str, str], resumed: Sequence[str], dry: bool = False) -> list[str]:
+    """One line a node, one line a failure, then what Slurm was told, or would be, and the collective test."""
     nodes = report["nodes"]
     width = max((len(node["name"]) for node in nodes), default=4)
-    lines = [f"acceptance: {len(report['passed'])} of {len(nodes)} nodes passed"]
+    lines = [f"acceptance: {len(report['passed'])} of {len(nodes)} nodes passed{', as they are now' if dry else ''}"]
     for node in nodes:
         result = node["result"].upper() if node["result"] == FAILED else node["result"]
         lines.append(f"  {node['name']:<{width}}  {result:<6}  {_summary(node)}".rstrip())
@@ -104,6 +104,7 @@ def table(report: Record, drained: Mapping[str, str], resumed: Sequence[str]) ->
         for check in node["checks"]
         if check["result"] == "failed"
     ]
-    lines += [f'  {name}: drained in Slurm, "{reason}"' for name, reason in drained.items()]
-    lines += [f"  {name}: resumed in Slurm" for name in resumed]
+    would = "would be " if dry else ""
+    lines += [f'  {name}: {would}drained in Slurm, "{reason}"' for name, reason in drained.items()]
+    lines += [f"  {name}: {would}resumed in Slurm" for name in resumed]
     return [*lines, f"  {collective_line(report['collective'])}"]

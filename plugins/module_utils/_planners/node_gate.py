@@ -132,11 +132,11 @@ def tcp_check(check: str, port: int, error: str | None) -> dict[str, Any]:
     return {**done, "result": "failed", "found": error, "reason": reason, "message": f"{reason}; {advice}."}
 
 
-def outcome(reasons: Sequence[str], node: SlurmNode | None) -> str:
-    """PASSED nodes run jobs, FAILED ones do not, HELD ones were drained by somebody else."""
+def outcome(reasons: Sequence[str], node: SlurmNode | None, resumed: bool = False) -> str:
+    """PASSED nodes run jobs, FAILED ones do not, HELD ones are sound but drained; ``resumed`` ones would not be."""
     if reasons:
         return FAILED
-    return HELD if node is not None and node.drained and not node.ours else PASSED
+    return HELD if node is not None and node.drained and not resumed else PASSED
 
 
 def reasons_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -149,16 +149,19 @@ def verdicts(
     checks: Mapping[str, list[dict[str, Any]]],
     reasons: Mapping[str, Sequence[str]],
     slurm: Mapping[str, SlurmNode],
+    order: Sequence[str],
+    resumed: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """One record a node, in the order of ``reasons``."""
+    """One record a node: those of ``order`` first, then the others. ``resumed`` are nodes that would be resumed."""
+    place = {name: index for index, name in enumerate(order)}
     found = []
-    for name, against in reasons.items():
+    for name, against in sorted(reasons.items(), key=lambda item: place.get(item[0], len(place))):
         node = slurm.get(name)
         found.append(
             {
                 "name": name,
                 "address": addresses.get(name, ""),
-                "result": outcome(against, node),
+                "result": outcome(against, node, name in resumed),
                 "slurm_reason": node.reason if node is not None and node.drained else "",
                 "checks": checks[name],
             }

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 
@@ -36,16 +38,21 @@ def run(argv: Sequence[str], timeout: float, folders: Iterable[str] = ()) -> Rep
         return ABSENT
     environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [program, *argv[1:]],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=environment,
-            check=False,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        return Reply(True, False, 124, "", "")
     except OSError as error:
         return Reply(True, True, 126, "", error.strerror or "cannot be run")
-    return Reply(True, True, done.returncode, *(text.decode("utf-8", "replace") for text in (done.stdout, done.stderr)))
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        # Not waited for: what hangs in the kernel cannot be killed.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        return Reply(True, False, 124, "", "")
+    return Reply(True, True, process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))

@@ -62,7 +62,7 @@ def test_lines_of_the_screen() -> None:
         "acceptance: 1 of 4 nodes passed",
         "  a  passed  16 devices, 32 cores, not checked: driver",
         "  b  FAILED  15 of 16 Neuron devices",
-        "  c  held    drained by somebody else, left so: disk",
+        "  c  held    drained in Slurm, left so: disk",
         "  d  FAILED  lost in the middle of the run",
         "  b: devices: 15 of 16 Neuron devices; do something.",
         "  d: reached: Ansible lost it earlier in this run; see the task that failed on it.",
@@ -93,3 +93,9 @@ def test_a_replaced_node_is_news() -> None:
     now["nodes"][2]["instance_id"] = "i-other"
     now["nodes"][2]["checks"][0]["found"] = {"/": 3.4}
     assert settle(copy.deepcopy(now), before) == now
+
+
+def test_check_mode_says_would() -> None:
+    lines = table(report(), {"b": "acceptance: bad"}, ["e"], dry=True)
+    assert lines[0] == "acceptance: 1 of 4 nodes passed, as they are now"
+    assert lines[-3:-1] == ['  b: would be drained in Slurm, "acceptance: bad"', "  e: would be resumed in Slurm"]

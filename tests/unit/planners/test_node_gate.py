@@ -105,11 +105,22 @@ def test_outcome(reasons: list[str], node: SlurmNode | None, result: str) -> Non
     assert outcome(reasons, node) == result
 
 
-def test_verdicts_keep_the_order() -> None:
-    checks = {"b": [tcp_check("ssh", 22, "refused")], "a": [tcp_check("ssh", 22, None)]}
+def test_our_own_drain_of_a_sound_node_holds_it_unless_it_would_be_resumed() -> None:
+    assert outcome([], OURS) == HELD
+    assert outcome([], OURS, resumed=True) == PASSED
+
+
+def test_verdicts_come_in_the_order_of_the_nodes() -> None:
+    checks = {
+        "c": [tcp_check("ssh", 22, None)],
+        "b": [tcp_check("ssh", 22, "refused")],
+        "a": [tcp_check("ssh", 22, None)],
+    }
     reasons = {name: reasons_of(made) for name, made in checks.items()}
-    found = verdicts({"a": "192.0.2.1", "b": "192.0.2.2"}, checks, reasons, {"a": THEIRS})
+    addresses = {"a": "192.0.2.1", "b": "192.0.2.2", "c": "192.0.2.3"}
+    found = verdicts(addresses, checks, reasons, {"a": THEIRS}, ["a", "b"])
     assert [(one["name"], one["address"], one["result"], one["slurm_reason"]) for one in found] == [
-        ("b", "192.0.2.2", FAILED, ""),
         ("a", "192.0.2.1", HELD, "disk is | being replaced"),
+        ("b", "192.0.2.2", FAILED, ""),
+        ("c", "192.0.2.3", PASSED, ""),
     ]
