@@ -39,6 +39,9 @@ options:
     type: list
     elements: path
     default: []
+  environment:
+    description: The folder of a Python virtual environment that is looked at; empty for none.
+    type: path
   python:
     description: An interpreter, by name or path, whose version is wanted.
     type: str
@@ -87,6 +90,21 @@ files:
   returned: success
   type: dict
   sample: {"/etc/apt/sources.list.d/neuron.sources": ""}
+environment:
+  description: What O(environment) is, empty values where there is none.
+  returned: success
+  type: dict
+  contains:
+    python:
+      description: Version of its interpreter, empty where it cannot be run any more.
+      type: str
+      sample: "3.12"
+    digest:
+      description: A digest of the names and versions of everything that is installed in it.
+      type: str
+    note:
+      description: What a role wrote into the file C(.trainium) in it.
+      type: str
 space:
   description: The free space of each of O(space), in MiB.
   returned: success
@@ -178,6 +196,19 @@ def _space(path: str) -> int:
     return state.f_bavail * state.f_frsize // 2**20
 
 
+def _environment(folder: str) -> dict[str, str]:
+    """An environment by its files: nothing in it is run, which would cost as much as all the rest."""
+    root = Path(folder)
+    if not folder or not (root / "bin" / "python").exists():
+        return {"python": "", "digest": "", "note": ""}
+    installed = sorted(entry.name for entry in root.glob("lib/python3*/site-packages/*.dist-info"))
+    return {
+        "python": node_state.parse_python_version(_text(f"{folder}/pyvenv.cfg")),
+        "digest": hashlib.sha256("\n".join(installed).encode()).hexdigest(),
+        "note": _text(f"{folder}/.trainium").strip(),
+    }
+
+
 def _packages(module: AnsibleModule) -> dict[str, dict[str, Any]]:
     names = module.params["packages"]
     if not names:
@@ -219,6 +250,7 @@ def main() -> None:
         argument_spec={
             "packages": {"type": "list", "elements": "str", "default": []},
             "files": {"type": "list", "elements": "path", "default": []},
+            "environment": {"type": "path"},
             "space": {"type": "list", "elements": "path", "default": []},
             "python": {"type": "str", "default": "python3"},
         },
@@ -231,6 +263,7 @@ def main() -> None:
         ptrace_scope=int(ptrace_scope) if ptrace_scope.isdigit() else -1,
         packages=_packages(module),
         files={path: _sha1(path) for path in module.params["files"]},
+        environment=_environment(module.params["environment"] or ""),
         space={path: _space(path) for path in module.params["space"]},
         python=node_state.parse_python_version(ask(module, module.params["python"], "--version") or ""),
         efa=_efa(module),
