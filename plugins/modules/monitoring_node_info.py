@@ -29,6 +29,11 @@ options:
     type: list
     elements: str
     default: []
+  programs:
+    description: Programs to look for.
+    type: list
+    elements: path
+    default: []
   files:
     description: Files to take digests of.
     type: list
@@ -39,23 +44,9 @@ options:
     type: dict
     default: {}
   ports:
-    description: Where services should listen.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      service:
-        description: The systemd service, one of O(services).
-        type: str
-        required: true
-      address:
-        description: The address.
-        type: str
-        required: true
-      port:
-        description: The TCP port.
-        type: int
-        required: true
+    description: Where services should listen, C(address:port) by service.
+    type: dict
+    default: {}
   environments:
     description: Python virtual environments whose packages are wanted.
     type: list
@@ -73,15 +64,19 @@ EXAMPLES = r"""
     services:
       trainium-node-exporter: [/etc/systemd/system/trainium-node-exporter.service]
     ports:
-      - service: trainium-node-exporter
-        address: 192.0.2.10
-        port: 9100
+      trainium-node-exporter: 192.0.2.10:9100
   register: node
 """
 
 RETURN = r"""
 missing_packages:
   description: Those of O(packages) that are not installed.
+  returned: success
+  type: list
+  elements: str
+  sample: []
+missing_programs:
+  description: Those of O(programs) that are not there or cannot be run.
   returned: success
   type: list
   elements: str
@@ -214,18 +209,10 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "packages": {"type": "list", "elements": "str", "default": []},
+            "programs": {"type": "list", "elements": "path", "default": []},
             "files": {"type": "list", "elements": "path", "default": []},
             "services": {"type": "dict", "default": {}},
-            "ports": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": {
-                    "service": {"type": "str", "required": True},
-                    "address": {"type": "str", "required": True},
-                    "port": {"type": "int", "required": True},
-                },
-            },
+            "ports": {"type": "dict", "default": {}},
             "environments": {"type": "list", "elements": "path", "default": []},
         },
         supports_check_mode=True,
@@ -237,6 +224,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         missing_packages=_missing(module),
+        missing_programs=[path for path in module.params["programs"] if not os.access(path, os.X_OK)],
         files=files,
         services=_services(module),
         ports=_ports(module),

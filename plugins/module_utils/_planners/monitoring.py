@@ -46,15 +46,16 @@ def unit_of(cgroups: str) -> str:
 
 
 def ports_of(
-    wanted: Iterable[Mapping[str, Any]], listeners: Iterable[Listener], units: Mapping[int, str]
+    wanted: Mapping[str, str], listeners: Iterable[Listener], units: Mapping[int, str]
 ) -> dict[str, dict[str, Any]]:
     """Service -> where it listens, and who is in the way of the address and port that it should have.
 
-    ``wanted`` has ``service``, ``address`` and ``port``; ``units`` the systemd service of each process.
+    ``wanted`` has service and ``address:port``; ``units`` the systemd service of each process.
     """
     ports: dict[str, dict[str, Any]] = {}
-    for place in wanted:
-        service, address, port = str(place["service"]), str(place["address"]), int(place["port"])
+    for service, place in wanted.items():
+        address, _colon, number = place.rpartition(":")
+        port = int(number)
         sockets = [found for found in listeners if found.port == port]
         own = [found for found in sockets if units.get(found.pid) == f"{service}.service"]
         others = [

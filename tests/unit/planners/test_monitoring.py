@@ -20,7 +20,7 @@ LISTEN 0      4096               *:9100            *:*    users:(("node_exporter
 LISTEN 0      5            0.0.0.0:8000      0.0.0.0:*
 """
 PROMETHEUS = "trainium-prometheus"
-WANTED = {"service": PROMETHEUS, "address": "127.0.0.1", "port": 9090}
+WANTED = {PROMETHEUS: "127.0.0.1:9090"}
 
 
 def test_lines_of_ss() -> None:
@@ -64,13 +64,13 @@ def test_unit_of_a_process(cgroups: str, unit: str) -> None:
     ],
 )
 def test_a_port_is_own_or_taken_or_free(address: str, unit: str, listens: bool, taken: bool) -> None:
-    found = ports_of([WANTED], [Listener(address, 9090, "python3", 7)], {7: unit})[PROMETHEUS]
+    found = ports_of(WANTED, [Listener(address, 9090, "python3", 7)], {7: unit})[PROMETHEUS]
     assert found["listens"] is listens
     assert found["taken_by"] == (["python3 (process 7)"] if taken else [])
 
 
 def test_a_free_port() -> None:
-    found = ports_of([WANTED], [Listener("127.0.0.1", 9091, "x", 7)], {7: ""})[PROMETHEUS]
+    found = ports_of(WANTED, [Listener("127.0.0.1", 9091, "x", 7)], {7: ""})[PROMETHEUS]
     assert found == {"address": "127.0.0.1", "port": 9090, "listens": False, "taken_by": []}
 
 
