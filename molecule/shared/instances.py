@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +66,74 @@ def destroy(ec2: Any, cluster: str) -> bool:
         if time.monotonic() > end:
             sys.exit(f"The instances of {cluster} do not end; see python -m sandbox logs.")
         time.sleep(0.2)
-    keys, subnets, networks = (found(ec2, kind, cluster) for kind in ("key_pairs", "subnets", "vpcs"))
-    for key in keys:
-        ec2.delete_key_pair(KeyName=key["KeyName"])
-    for subnet in subnets:
-        ec2.delete_subnet(SubnetId=subnet["SubnetId"])
-    for network in networks:
-        ec2.delete_vpc(VpcId=network["VpcId"])
-    return bool(living or keys or subnets or networks)
+    left = [(kind, thing) for kind in DELETED for thing in found(ec2, kind, cluster)]
+    for kind, thing in left:
+        DELETED[kind](ec2, thing)
+    return bool(living or left)
+
+
+def delete_nat_gateway(ec2: Any, gateway: dict[str, Any]) -> None:
+    """Delete a NAT gateway and wait until nothing of it holds its subnet or address."""
+    ec2.delete_nat_gateway(NatGatewayId=gateway["NatGatewayId"])
+    ec2.get_waiter("nat_gateway_deleted").wait(NatGatewayIds=[gateway["NatGatewayId"]], WaiterConfig={"Delay": 1})
+
+
+def delete_security_group(ec2: Any, group: dict[str, Any]) -> None:
+    """Delete a group, with the rules by which it refers to itself."""
+    for rules, revoke in (
+        ("IpPermissions", ec2.revoke_security_group_ingress),
+        ("IpPermissionsEgress", ec2.revoke_security_group_egress),
+    ):
+        if group[rules]:
+            revoke(GroupId=group["GroupId"], IpPermissions=group[rules])
+    ec2.delete_security_group(GroupId=group["GroupId"])
+
+
+def delete_route_table(ec2: Any, table: dict[str, Any]) -> None:
+    """Delete a route table that subnets may use."""
+    for association in table["Associations"]:
+        ec2.disassociate_route_table(AssociationId=association["RouteTableAssociationId"])
+    ec2.delete_route_table(RouteTableId=table["RouteTableId"])
+
+
+def delete_internet_gateway(ec2: Any, gateway: dict[str, Any]) -> None:
+    """Delete a gateway that a network may use."""
+    for attachment in gateway["Attachments"]:
+        ec2.detach_internet_gateway(InternetGatewayId=gateway["InternetGatewayId"], VpcId=attachment["VpcId"])
+    ec2.delete_internet_gateway(InternetGatewayId=gateway["InternetGatewayId"])
+
+
+# What holds something else comes before it.
+DELETED: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "nat_gateways": delete_nat_gateway,
+    "addresses": lambda ec2, thing: ec2.release_address(AllocationId=thing["AllocationId"]),
+    "volumes": lambda ec2, thing: ec2.delete_volume(VolumeId=thing["VolumeId"]),
+    "network_interfaces": lambda ec2, thing: ec2.delete_network_interface(
+        NetworkInterfaceId=thing["NetworkInterfaceId"]
+    ),
+    "placement_groups": lambda ec2, thing: ec2.delete_placement_group(GroupName=thing["GroupName"]),
+    "security_groups": delete_security_group,
+    "route_tables": delete_route_table,
+    "internet_gateways": delete_internet_gateway,
+    "subnets": lambda ec2, thing: ec2.delete_subnet(SubnetId=thing["SubnetId"]),
+    "vpcs": lambda ec2, thing: ec2.delete_vpc(VpcId=thing["VpcId"]),
+    "key_pairs": lambda ec2, thing: ec2.delete_key_pair(KeyName=thing["KeyName"]),
+}
 
 
 def found(ec2: Any, kind: str, cluster: str) -> list[dict[str, Any]]:
-    """What carries the cluster's tag."""
-    answer = getattr(ec2, f"describe_{kind}")(Filters=[{"Name": "tag:trainium:cluster", "Values": [cluster]}])
+    """What carries the cluster's tag. NAT gateways are shown for an hour after they are gone."""
+    filters = [{"Name": "tag:trainium:cluster", "Values": [cluster]}]
+    if kind == "nat_gateways":
+        filters.append({"Name": "state", "Values": ["pending", "available", "failed"]})
+    answer = getattr(ec2, f"describe_{kind}")(Filters=filters)
     things: list[dict[str, Any]] = answer["".join(part.capitalize() for part in kind.split("_"))]
-    return things
+    # Not every filter is honoured everywhere, and what is not the cluster's must not be deleted.
+    return [
+        thing
+        for thing in things
+        if {"Key": "trainium:cluster", "Value": cluster} in (thing.get("Tags") or thing.get("TagSet") or [])
+    ]
 
 
 def instances(ec2: Any, cluster: str, states: list[str]) -> list[str]:
