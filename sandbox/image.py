@@ -26,23 +26,11 @@ BASE = (
 
 # What roles install on the hosts, with everything these packages need.
 MIRRORED = [
-    "slurmctld",
-    "slurmd",
-    "slurmdbd",
-    "slurm-client",
-    "munge",
-    "mariadb-server",
-    "python3-venv",
-    "debian-reference-en",
-    "acl",
-    "rsync",
-    "nfs-common",
-    "mdadm",
-    "xfsprogs",
-    "chrony",
-    "prometheus",
-    "prometheus-node-exporter",
-    "python3-prometheus-client",
+    *("slurmctld", "slurmd", "slurmdbd", "slurm-client", "munge", "mariadb-server", "python3-venv"),
+    *("debian-reference-en", "acl", "rsync", "nfs-common", "mdadm", "xfsprogs", "chrony"),
+    *("prometheus", "prometheus-node-exporter", "python3-prometheus-client"),
+    # Parses the repository files of the distributions that are not booted here.
+    *("dnf", "dnf-plugins-core"),
 ]
 
 # No unit of the image may wait for hardware, the network or a login.

@@ -55,6 +55,9 @@ slurm_task_plugin: task/none
 
 # There are no NeuronCores to run nccom-test on.
 acceptance_collective: gloo
+# A container's limit of locked memory is the machine's, and the machine keeps the time.
+acceptance_memlock: "65536"
+acceptance_clock_synchronised: false
 """
 
 
