@@ -1,0 +1,100 @@
+"""Time of playbooks/nodes.yml on four hosts, first and second run, against a plain bash script, in the same run.
+
+    python tests/benchmarks/nodes.py [nodes]
+
+It makes two clusters in the sandbox, configures one with nodes.sh, which does the same steps over ssh on all nodes at
+once, and the other with the playbook, and prints both times and their ratio. Everything is deleted at the end. Exit
+status 1 if one of them fails, or if the second run of the playbook changes something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from tests.sandbox_driver import Sandbox
+
+HERE = Path(__file__).resolve().parent
+CLUSTERS = {"benchmark-bash": "10.161.0.0/16", "benchmark-roles": "10.162.0.0/16"}
+
+
+def variables(name: str, nodes: int) -> list[str]:
+    """The variables of a cluster, as arguments of ansible-playbook."""
+    values = {"trainium_cluster_name": name, "trainium_node_count": nodes, "trainium_vpc_cidr": CLUSTERS[name]}
+    return ["-e", json.dumps(values)]
+
+
+def addresses(sandbox: Sandbox, name: str) -> list[str]:
+    """The primary addresses of a cluster's nodes, in the order of their launch."""
+    mine = [
+        instance
+        for instance in sandbox.instances("running")
+        if {"Key": "trainium:cluster", "Value": name} in instance["Tags"]
+    ]
+    return [instance["PrivateIpAddress"] for instance in sorted(mine, key=lambda one: one["AmiLaunchIndex"])]
+
+
+def succeed(sandbox: Sandbox, playbook: str, *arguments: str) -> tuple[float, int]:
+    """Run a playbook; seconds and the number of changed tasks."""
+    run = sandbox.playbook(playbook, *arguments)
+    if run.returncode:
+        sys.exit(f"{playbook}.yml failed; its output is above.")
+    return run.seconds, sum(run.changed.values())
+
+
+def run_script(sandbox: Sandbox, name: str) -> float:
+    """Configure a cluster with the bash script; seconds."""
+    inventory = Path(sandbox.environment["ANSIBLE_INVENTORY"])
+    settings = yaml.safe_load((inventory / "group_vars" / "all.yml").read_text(encoding="utf-8"))
+    requirements = [
+        "torch-neuronx==2.9.0.2.15.32035",
+        "neuronx-cc==2.26.6360.0",
+        f"torchvision=={settings['neuron_venv_torchvision_version']}",
+        *settings["neuron_venv_packages"],
+    ]
+    command = [
+        str(HERE / "nodes.sh"),
+        settings["ansible_ssh_private_key_file"],
+        settings["efa_installer_url"].removesuffix("/standins/efa"),
+        settings["efa_key_fingerprint"],
+        settings["neuron_key_fingerprint"],
+        " ".join(requirements),
+        *addresses(sandbox, name),
+    ]
+    started = time.monotonic()
+    subprocess.run(command, check=True)
+    return time.monotonic() - started
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nodes", nargs="?", type=int, default=4)
+    nodes = parser.parse_args().nodes
+    sandbox = Sandbox()
+    try:
+        for name in CLUSTERS:
+            for playbook in ("network", "compute"):
+                succeed(sandbox, playbook, *variables(name, nodes))
+        # Both wait for the same page cache.
+        for name in CLUSTERS:
+            for address in addresses(sandbox, name):
+                subprocess.run(["ping", "-q", "-c", "1", "-w", "30", address], check=True, stdout=subprocess.DEVNULL)
+        script = run_script(sandbox, "benchmark-bash")
+        first, _changed = succeed(sandbox, "nodes", *variables("benchmark-roles", nodes))
+        second, changed = succeed(sandbox, "nodes", *variables("benchmark-roles", nodes))
+    finally:
+        for name in CLUSTERS:
+            succeed(sandbox, "teardown", *variables(name, nodes))
+    print(f"{nodes} nodes   bash {script:.1f} s   roles {first:.1f} s   ratio {first / script:.2f}")
+    print(f"second run   roles {second:.1f} s   changed {changed}")
+    sys.exit(1 if changed else 0)
+
+
+if __name__ == "__main__":
+    main()
