@@ -39,7 +39,8 @@ neuron_venv_index_url: {site}/simple/
 neuron_venv_trusted_hosts:
   - {mirror.NAME}
 neuron_venv_packages:
-{packages}neuron_venv_torchvision_version: 0.28.0
+{packages}# PyPI has it only for CUDA; the training does not use it.
+neuron_venv_torchvision_version: none
 monitoring_pip_index_url: {site}/simple/
 monitoring_pip_trusted_hosts:
   - {mirror.NAME}

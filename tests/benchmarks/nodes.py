@@ -55,7 +55,6 @@ def run_script(sandbox: Sandbox, name: str) -> float:
     requirements = [
         "torch-neuronx==2.9.0.2.15.32035",
         "neuronx-cc==2.26.6360.0",
-        f"torchvision=={settings['neuron_venv_torchvision_version']}",
         *settings["neuron_venv_packages"],
     ]
     command = [
