@@ -63,7 +63,7 @@ sanity: setup ## ansible-test sanity
 	tests/run-sanity
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
-	$(IN_SANDBOX); $(BIN)/molecule test --all
+	$(IN_SANDBOX); tests/run-molecule
 
 end-to-end: setup ## the whole way on the sandbox, and back to an empty account
 	$(BIN)/python -m pytest tests/end_to_end --exitfirst
