@@ -13,7 +13,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.node_st
 def package_changes(value: Any, installed: Mapping[str, Any], held: bool = True) -> dict[str, list[str]]:
     """Which of the wanted packages have to be installed, and which to be held."""
     if not isinstance(value, Mapping) or not isinstance(installed, Mapping):
-        raise AnsibleFilterError("package_changes needs two dictionaries, the wanted versions and the installed packages.")
+        raise AnsibleFilterError("package_changes needs two dictionaries, wanted versions and installed packages.")
     return plan(value, installed, bool(held))
 
 

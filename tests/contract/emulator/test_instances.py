@@ -222,3 +222,14 @@ def test_images_have_parameters_and_exist(lab: Any) -> None:
     assert {image["ImageOwnerAlias"] for image in images} == {"amazon"}
     older = lab.by("description", "*Neuron SDK 2.29*")
     assert len(lab.ec2.describe_images(Owners=["amazon"], Filters=older)["Images"]) == 1
+
+
+def test_nat_gateways_are_found_by_their_tags(lab: Lab) -> None:
+    made = []
+    for cluster in ("one", "two"):
+        tags = [{"ResourceType": "natgateway", "Tags": [{"Key": "trainium:cluster", "Value": cluster}]}]
+        address = lab.ec2.allocate_address(Domain="vpc")["AllocationId"]
+        gateway = lab.ec2.create_nat_gateway(SubnetId=lab.subnet, AllocationId=address, TagSpecifications=tags)
+        made.append(gateway["NatGateway"]["NatGatewayId"])
+    by_tag = lab.ec2.describe_nat_gateways(Filters=[{"Name": "tag:trainium:cluster", "Values": ["two"]}])
+    assert [gateway["NatGatewayId"] for gateway in by_tag["NatGateways"]] == made[1:]
