@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """BERT pretraining with masked language modelling and next sentence prediction, data-parallel under torchrun.
 
-Runs on XLA devices where torch_neuronx can be imported, and on CPUs with gloo otherwise. The first process logs every
+Runs on XLA devices where torch_xla can be imported, and on CPUs with gloo otherwise. The first process logs every
 step in the line format of the Neuron BERT tutorial and writes a checkpoint at the end.
 """
 
@@ -129,7 +129,7 @@ def make_model(options: argparse.Namespace, examples: dict[str, np.ndarray]) -> 
 
 
 def train(options: argparse.Namespace) -> None:
-    backend = XlaBackend() if importlib.util.find_spec("torch_neuronx") else CpuBackend()
+    backend = XlaBackend() if importlib.util.find_spec("torch_xla") else CpuBackend()
     rank, world = dist.get_rank(), dist.get_world_size()
     examples = load_examples(options.data_dir)
     model = backend.wrap(make_model(options, examples).to(backend.device))
