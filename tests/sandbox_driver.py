@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -77,6 +78,12 @@ class Sandbox:
         filters = [{"Name": "instance-state-name", "Values": list(states or ("pending", "running"))}]
         pages = self.client("ec2").get_paginator("describe_instances").paginate(Filters=filters)
         return [i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"]]
+
+    def on_node(self, address: str, command: str) -> Run:
+        """Run a command as root on a node, over ssh with the sandbox's key; it must succeed."""
+        key = self.reports.parent / "ssh" / "id_ed25519"
+        options = ["-q", "-i", str(key), "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]
+        return execute(["ssh", *options, f"ubuntu@{address}", f"sudo sh -c {shlex.quote(command)}"], {}, check=True)
 
     def playbook(self, name: str, *arguments: str) -> Run:
         """Run ``playbooks/NAME.yml`` to its end, whatever that is."""

@@ -1,6 +1,6 @@
 """Time of playbooks/nodes.yml on four hosts, first and second run, against a plain bash script, in the same run.
 
-    python tests/benchmarks/nodes.py [nodes]
+    python -m tests.benchmarks.nodes [nodes]
 
 It makes two clusters in the sandbox, configures one with nodes.sh, which does the same steps over ssh on all nodes at
 once, and the other with the playbook, and prints both times and their ratio. Everything is deleted at the end. Exit
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -38,6 +39,19 @@ def addresses(sandbox: Sandbox, name: str) -> list[str]:
         if {"Key": "trainium:cluster", "Value": name} in instance["Tags"]
     ]
     return [instance["PrivateIpAddress"] for instance in sorted(mine, key=lambda one: one["AmiLaunchIndex"])]
+
+
+def wait_for_ssh(address: str, seconds: float = 60) -> None:
+    """Wait until something listens on a node's port 22."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((address, 22), timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                sys.exit(f"{address} does not answer over ssh.")
+            time.sleep(0.1)
 
 
 def succeed(sandbox: Sandbox, playbook: str, *arguments: str) -> tuple[float, int]:
@@ -80,10 +94,8 @@ def main() -> None:
         for name in CLUSTERS:
             for playbook in ("network", "compute"):
                 succeed(sandbox, playbook, *variables(name, nodes))
-        # Both wait for the same page cache.
-        for name in CLUSTERS:
             for address in addresses(sandbox, name):
-                subprocess.run(["ping", "-q", "-c", "1", "-w", "30", address], check=True, stdout=subprocess.DEVNULL)
+                wait_for_ssh(address)
         script = run_script(sandbox, "benchmark-bash")
         first, _changed = succeed(sandbox, "nodes", *variables("benchmark-roles", nodes))
         second, changed = succeed(sandbox, "nodes", *variables("benchmark-roles", nodes))

@@ -73,7 +73,7 @@ install -d -o ubuntu /opt/trainium
 NODE
 
 secret=$(head -c 96 /dev/urandom | base64 -w 0)
-hardware=$(ssh_to "${addresses[0]}" slurmd -C | head -n 1 | cut -d ' ' -f 2-)
+hardware=$(ssh_to "${addresses[0]}" sudo slurmd -C | head -n 1 | cut -d ' ' -f 2-)
 on_all <<SLURM
 printf '%s' '$secret' > /etc/munge/munge.key
 chown munge: /etc/munge/munge.key
@@ -107,4 +107,4 @@ SCRIPT
 ALLREDUCE
 ssh_to "$head" srun --chdir=/tmp --nodes="${#addresses[@]}" --ntasks-per-node=1 /opt/aws_neuron_venv_pytorch/bin/torchrun \
   --nnodes="${#addresses[@]}" --nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint="$head:29510" --rdzv-id=1 \
-  /opt/trainium/allreduce.py | grep -q '"correct": true'
+  /opt/trainium/allreduce.py 2> "$work/allreduce.log" | grep -q '"correct": true'

@@ -99,6 +99,27 @@ def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
     assert sandbox.writes() == []
 
 
+def test_a_broken_node_is_drained_and_named_and_the_others_train(sandbox: Sandbox) -> None:
+    head, broken = (
+        node["PrivateIpAddress"] for node in sorted(sandbox.instances(), key=lambda one: one["AmiLaunchIndex"])
+    )
+    sandbox.on_node(broken, "mkdir -p /etc/simulated && echo 15 > /etc/simulated/neuron-devices")
+    nodes = sandbox.playbook("nodes")
+    assert nodes.returncode == 0
+    name = f"ip-{broken.replace('.', '-')}"
+    assert name in nodes.output
+    assert "15 of 16" in nodes.output
+    assert "15 of 16" in sandbox.on_node(head, f"scontrol show node {name}").output
+    assert sandbox.playbook("training").returncode == 0
+    report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
+    assert report["nodes"] == 1
+    assert report["final_loss"] < 0.85 * report["initial_loss"]
+
+    sandbox.on_node(broken, "rm /etc/simulated/neuron-devices")
+    assert sandbox.playbook("nodes").returncode == 0
+    assert "State=IDLE" in sandbox.on_node(head, f"scontrol show node {name}").output
+
+
 def test_teardown_leaves_nothing_and_can_be_repeated(sandbox: Sandbox) -> None:
     assert sandbox.playbook("teardown").returncode == 0
     again = sandbox.playbook("teardown")
