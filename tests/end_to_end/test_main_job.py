@@ -51,6 +51,7 @@ def test_check_mode_on_an_empty_account_reaches_the_end(sandbox: Sandbox) -> Non
         ("trainium_interface_layout=token-ring", "trainium_interface_layout"),
         ('{"trainium_ssh_allowed_cidrs": ["0.0.0.0/0"]}', "trainium_ssh_allowed_cidrs"),
         ("trainium_ssh_allowed_cidrs=192.0.2.0/24", "trainium_ssh_allowed_cidrs"),
+        ("neuron_sdk_version=2.32.0", "set neuron_sdk_version to 2.31.1"),
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(sandbox: Sandbox, variable: str, sentence: str) -> None:
