@@ -39,13 +39,13 @@ def markdown(text: str) -> str:
         if kind in {"C", "O", "V", "E", "M", "RV"}:
             return f"`{content}`"
         if kind == "P":
-            name, _, plugin = content.partition("#")
+            name, _hash, plugin = content.partition("#")
             short = name.removeprefix(f"{COLLECTION}.")
             return f"[{short}](../{short}/README.md)" if plugin == "role" and short != name else f"`{name}`"
         if kind == "U":
             return f"<{content}>"
         if kind == "L":
-            label, _, address = content.rpartition(",")
+            label, _comma, address = content.rpartition(",")
             return f"[{label.strip()}]({address.strip()})"
         return {"B": f"**{content}**", "I": f"*{content}*"}.get(kind, match.group())
 

@@ -67,12 +67,12 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Systemd:
     directory = tmp_path / "system"
     directory.mkdir()
     played = Systemd(directory)
-    read_text = Path.read_text
 
-    def read(path: Path, *arguments: Any, **options: Any) -> str:
+    def read(path: Path, **_options: Any) -> str:
         if str(path) == "/proc/self/mountinfo":
             return f"30 22 0:50 / /data rw - nfs4 {played.mounted} rw\n" if played.mounted else ""
-        return read_text(path, *arguments, **options)
+        with path.open(encoding="utf-8") as file:
+            return file.read()
 
     monkeypatch.setattr(Path, "read_text", read)
     monkeypatch.setattr(
