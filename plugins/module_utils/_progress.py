@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How far a module's waiting is, for whoever watches: JSON lines in the file that an action plugin names.
 
-A line is ``{"what": "running", "done": 3, "total": 4, "missing": ["i-..."]}``.
+A line is ``{"what": "running", "done": 3, "total": 4, "missing": ["i-..."]}``, perhaps with a ``note``.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ class Progress:
         self._last = ""
         self._told = 0.0
 
-    def report(self, what: str, done: int, total: int, missing: Sequence[str] = ()) -> None:
-        """``done`` of ``total`` are ``what``; ``missing`` names the others."""
+    def report(self, what: str, done: int, total: int, missing: Sequence[str] = (), note: str = "") -> None:
+        """``done`` of ``total`` are ``what``; ``missing`` names the others. A ``note`` alone makes no line new."""
         if not self._path:
             return
-        line = json.dumps({"what": what, "done": done, "total": total, "missing": list(missing)})
+        state = {"what": what, "done": done, "total": total, "missing": list(missing)}
+        told = json.dumps(state)
         now = self._clock()
-        if line == self._last and now - self._told < REPEAT_SECONDS:
+        if told == self._last and now - self._told < REPEAT_SECONDS:
             return
-        self._last, self._told = line, now
+        self._last, self._told = told, now
+        line = json.dumps({**state, "note": note}) if note else told
         try:
             with open(self._path, "a", encoding="utf-8") as stream:
                 stream.write(line + "\n")

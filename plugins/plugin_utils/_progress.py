@@ -32,12 +32,13 @@ def progress_text(module: str, line: str) -> str:
         step = json.loads(line)
         missing = [str(name) for name in step["missing"]]
         text = f"{module}: {int(step['done'])} of {int(step['total'])} {step['what']}"
+        note = f" ({step['note']})" if step.get("note") else ""
     except (KeyError, TypeError, ValueError):
         return ""
     if not missing:
-        return text
+        return f"{text}{note}"
     more = f" and {len(missing) - NAMES_SHOWN} more" if len(missing) > NAMES_SHOWN else ""
-    return f"{text}, waiting for {', '.join(missing[:NAMES_SHOWN])}{more}"
+    return f"{text}, waiting for {', '.join(missing[:NAMES_SHOWN])}{more}{note}"
 
 
 class Follower(threading.Thread):

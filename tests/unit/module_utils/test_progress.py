@@ -23,6 +23,15 @@ def test_lines_are_written_on_change_and_from_time_to_time(tmp_path: Path) -> No
     assert lines[0] == {"what": "running", "done": 0, "total": 1, "missing": ["i-1"]}
 
 
+def test_a_note_alone_makes_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "progress"
+    progress = Progress(str(file), clock=lambda: 0.0)
+    for note in ("1 s", "2 s"):
+        progress.report("created", 1, 2, ["HeadNode"], note)
+    (line,) = file.read_text().splitlines()
+    assert progress_text("pcluster", line) == "pcluster: 1 of 2 created, waiting for HeadNode (1 s)"
+
+
 def test_without_a_watcher_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(PROGRESS_FILE, raising=False)
     Progress().report("running", 0, 1)
