@@ -16,10 +16,10 @@ def install(pending: float = 0.0) -> None:
     from sandbox.emulator import (
         addresses,
         answers,
-        capacity,
         catalog,
         dependencies,
         describe,
+        fsx,
         instances,
         interfaces,
         launch,
@@ -27,13 +27,17 @@ def install(pending: float = 0.0) -> None:
         placement,
         quotas,
         records,
+        reservations,
+        resource_groups,
         tags,
         volumes,
     )
 
-    for module in (records, tags, interfaces, instances, addresses, describe, placement, capacity):
+    for module in (records, tags, interfaces, instances, addresses, describe, placement, reservations):
         module.install()
     for module in (launch, dependencies, volumes, catalog, quotas):
         module.install()
+    resource_groups.install()
     lifecycle.install(pending)
+    fsx.install(pending)
     answers.install()

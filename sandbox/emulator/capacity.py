@@ -1,27 +1,14 @@
-"""Free instances per (type, zone), and capacity reservations that are used up; stock moto has neither."""
+"""Free instances per (type, zone), on demand and in capacity reservations; stock moto has neither."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from moto.core.responses import ActionResult
-from moto.ec2.responses import EC2Response
-from moto.moto_api._internal import mock_random
-
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.records import Record, chosen, new_tags, store
+from sandbox.emulator.records import store
 from sandbox.emulator.state import CAPACITY
 
 RESERVATIONS = "capacity_reservations"
-FIELDS = {
-    "instance-type": "InstanceType",
-    "state": "State",
-    "availability-zone": "AvailabilityZone",
-    "availability-zone-id": "AvailabilityZoneId",
-    "instance-match-criteria": "InstanceMatchCriteria",
-    "capacity-reservation-id": "CapacityReservationId",
-    "tenancy": "Tenancy",
-}
 
 
 def take(backend: Any, kind: str, zone: str, counts: tuple[int, int], target: dict[str, Any]) -> list[str | None]:
@@ -92,63 +79,3 @@ def _change(backend: Any, key: tuple[str, str], reservation: str | None, by: int
             record["AvailableInstanceCount"] += by
     elif key in CAPACITY:
         CAPACITY[key] += by
-
-
-def _find(response: EC2Response, reservation: str) -> Record:
-    records = store(response.ec2_backend, RESERVATIONS)
-    if reservation not in records:
-        refuse("InvalidCapacityReservationId.NotFound", f"The capacity reservation '{reservation}' does not exist")
-    return records[reservation]
-
-
-def create_capacity_reservation(self: EC2Response) -> Any:
-    self.error_on_dryrun()
-    get, backend = self._get_param, self.ec2_backend
-    count = int(get("InstanceCount"))
-    key = (get("InstanceType"), get("AvailabilityZone"))
-    if CAPACITY.get(key, count) < count:
-        refuse("InsufficientInstanceCapacity", f"We currently do not have sufficient {key[0]} capacity in {key[1]}.")
-    if key in CAPACITY:
-        CAPACITY[key] -= count
-    identity = f"cr-{mock_random.get_random_hex(17)}"
-    record = {
-        "CapacityReservationId": identity,
-        "CapacityReservationArn": f"arn:aws:ec2:{self.region}:{backend.account_id}:capacity-reservation/{identity}",
-        "OwnerId": backend.account_id,
-        "InstanceType": key[0],
-        "InstancePlatform": get("InstancePlatform"),
-        "AvailabilityZone": key[1],
-        "AvailabilityZoneId": next((z.zone_id for z in backend.describe_availability_zones() if z.name == key[1]), ""),
-        "Tenancy": get("Tenancy", "default"),
-        "TotalInstanceCount": count,
-        "AvailableInstanceCount": count,
-        "State": "active",
-        "EndDateType": get("EndDateType", "unlimited"),
-        "InstanceMatchCriteria": get("InstanceMatchCriteria", "open"),
-    }
-    store(backend, RESERVATIONS)[identity] = record
-    backend.create_tags([identity], new_tags(self, "capacity-reservation"))
-    return ActionResult({"CapacityReservation": chosen(self, RESERVATIONS, [identity], FIELDS)[0]})
-
-
-def describe_capacity_reservations(self: EC2Response) -> Any:
-    wanted = self._get_param("CapacityReservationIds", [])
-    for reservation in wanted:
-        _find(self, reservation)
-    return ActionResult({"CapacityReservations": chosen(self, RESERVATIONS, wanted, FIELDS)})
-
-
-def cancel_capacity_reservation(self: EC2Response) -> Any:
-    self.error_on_dryrun()
-    record = _find(self, self._get_param("CapacityReservationId"))
-    if record["State"] == "active":
-        key = (record["InstanceType"], record["AvailabilityZone"])
-        if key in CAPACITY:
-            CAPACITY[key] += record["AvailableInstanceCount"]
-        record.update(State="cancelled", AvailableInstanceCount=0)
-    return ActionResult({"Return": True})
-
-
-def install() -> None:
-    for action in (create_capacity_reservation, describe_capacity_reservations, cancel_capacity_reservation):
-        setattr(EC2Response, action.__name__, action)
