@@ -46,17 +46,17 @@ def call(
     arguments: Mapping[str, Any],
     *,
     region: str | None = None,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str | None] | None = None,
 ) -> Any:
     """Run an operation and return its answer. Raises PclusterError.
 
     ``python`` is the interpreter with aws-parallelcluster, by default the running one. ``operation`` is a function of
     ``pcluster.lib`` by its name, or one of the worker's own (``version``, ``schema``, ``cluster_state``,
-    ``delete_cluster_keep_logs``); ``arguments`` are its keywords. ``environment`` is added to this process's:
-    credentials and endpoints go this way and are never an argument of a program.
+    ``delete_cluster_keep_logs``); ``arguments`` are its keywords. ``environment`` is added to this process's, and
+    what is None there is taken away: credentials and endpoints go this way and are never an argument of a program.
     """
     interpreter = python or sys.executable
-    request = json.dumps({"operation": operation, "arguments": dict(arguments), "region": region})
+    request = json.dumps({"operation": operation, "arguments": dict(arguments), "region": region}, default=str)
     with tempfile.TemporaryDirectory(prefix="pcluster-") as folder:
         variables = _environment(environment or {}, region, folder)
         out, err = _run(interpreter, operation, request, variables)
@@ -77,7 +77,7 @@ def dry_run(
     arguments: Mapping[str, Any],
     *,
     region: str | None = None,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str | None] | None = None,
 ) -> dict[str, Any]:
     """Whether AWS and the library would accept; ``changeSet`` and ``validationMessages`` if so, else PclusterError."""
     try:
@@ -122,9 +122,9 @@ def _one_line(text: Any) -> str:
     return " ".join(str(text).split()).rstrip(". ")
 
 
-def _environment(extra: Mapping[str, str], region: str | None, folder: str) -> dict[str, str]:
+def _environment(extra: Mapping[str, str | None], region: str | None, folder: str) -> dict[str, str]:
     """The worker's variables. Where the home cannot be written to, ``folder`` is one: node keeps a cache there."""
-    variables = {**os.environ, **extra}
+    variables = {name: value for name, value in {**os.environ, **extra}.items() if value is not None}
     if region:
         variables.update(AWS_REGION=region, AWS_DEFAULT_REGION=region)
     home = variables.get("HOME", "")
