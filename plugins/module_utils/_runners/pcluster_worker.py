@@ -35,14 +35,12 @@ def schema(arguments: dict[str, Any]) -> list[dict[str, str]]:
     """
     # The schema computes defaults that depend on the region, so there must be one.
     os.environ.setdefault("AWS_DEFAULT_REGION", str(arguments["configuration"].get("Region") or "us-east-1"))
-    from marshmallow import ValidationError
     from pcluster.schemas.cluster_schema import ClusterSchema
 
-    try:
-        ClusterSchema(cluster_name=arguments.get("cluster_name") or "cluster").load(arguments["configuration"])
-    except ValidationError as error:
-        return flat(error.messages)
-    return []
+    # Not load(): that makes a cluster of it, which asks EC2 for the capacity reservations.
+    return flat(
+        ClusterSchema(cluster_name=arguments.get("cluster_name") or "cluster").validate(arguments["configuration"])
+    )
 
 
 def flat(messages: Any, path: tuple[str, ...] = ()) -> list[dict[str, str]]:
@@ -57,6 +55,61 @@ def flat(messages: Any, path: tuple[str, ...] = ()) -> list[dict[str, str]]:
     if isinstance(messages, list):
         return [entry for value in messages for entry in flat(value, path)]
     return [{"key": "/".join(path), "message": str(messages)}]
+
+
+def update_policies(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What an update would change, and in which states of a cluster the library would allow it. No call to AWS.
+
+    ``current`` and ``wanted`` are configurations, ``cluster_name`` their cluster. Gives
+    ``{"changes": [{"key", "old", "new", "policy"}], "states": [{"fleet": "RUNNING", "login_nodes": true,
+    "strategy": "DRAIN", "verdicts": [{"allowed", "reason", "action"}]}]}``; verdicts are in the order of the changes.
+    """
+    import copy
+    import itertools
+    from types import SimpleNamespace
+
+    os.environ.setdefault("AWS_DEFAULT_REGION", str(arguments["wanted"].get("Region") or "us-east-1"))
+    from pcluster.config.config_patch import ConfigPatch
+
+    name = arguments.get("cluster_name") or "cluster"
+    states, changes = [], []
+    for fleet, login_nodes, strategy in itertools.product(
+        ("RUNNING", "STOPPED"), (True, False), ("COMPUTE_FLEET_STOP", "DRAIN", "TERMINATE")
+    ):
+        cluster = SimpleNamespace(
+            name=name,
+            stack_name=name,
+            head_node_instance=SimpleNamespace(state="running"),
+            has_running_capacity=lambda fleet=fleet, **_options: fleet == "RUNNING",
+            has_running_login_nodes=lambda running=login_nodes, **_options: running,
+        )
+        wanted = copy.deepcopy(arguments["wanted"])
+        wanted["Scheduling"].setdefault("SlurmSettings", {})["QueueUpdateStrategy"] = strategy
+        patch = ConfigPatch(cluster, arguments["current"], wanted)
+        shown = [change for change in patch.changes if change.update_policy.name != "IGNORED"]
+        changes = [
+            {
+                "key": "/".join([*change.path, change.key]),
+                "old": change.old_value,
+                "new": change.new_value,
+                "policy": change.update_policy.name,
+            }
+            for change in shown
+        ]
+        verdicts = [update_verdict(change, patch) for change in shown]
+        states.append({"fleet": fleet, "login_nodes": login_nodes, "strategy": strategy, "verdicts": verdicts})
+    return {"changes": changes, "states": states}
+
+
+def update_verdict(change: Any, patch: Any) -> dict[str, Any]:
+    """The library's word on one change; a check of its that breaks would make the update fail as well."""
+    try:
+        result, reason, action, _shown = change.update_policy.check(change, patch)
+    except Exception as error:
+        broken = f"ParallelCluster's own check of it breaks ({type(error).__name__})"
+        return {"allowed": False, "reason": broken, "action": ""}
+    allowed = result.value == "SUCCEEDED"
+    return {"allowed": allowed, "reason": "" if allowed else str(reason or ""), "action": str(action or "")}
 
 
 def cluster_state(arguments: dict[str, Any]) -> dict[str, Any] | None:
@@ -111,11 +164,12 @@ def delete_cluster_keep_logs(arguments: dict[str, Any]) -> None:
 OWN_OPERATIONS = {
     "version": version,
     "schema": schema,
+    "update_policies": update_policies,
     "cluster_state": cluster_state,
     "delete_cluster_keep_logs": delete_cluster_keep_logs,
 }
 # These neither call AWS nor take a region.
-OFFLINE = ("version", "schema")
+OFFLINE = ("version", "schema", "update_policies")
 
 
 def run(operation: str, arguments: dict[str, Any], region: str | None) -> Any:
