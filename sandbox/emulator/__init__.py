@@ -16,9 +16,12 @@ def install(pending: float = 0.0) -> None:
     from sandbox.emulator import (
         addresses,
         answers,
+        buckets,
         catalog,
+        cloudformation,
         dependencies,
         describe,
+        fleets,
         fsx,
         instances,
         interfaces,
@@ -35,7 +38,7 @@ def install(pending: float = 0.0) -> None:
 
     for module in (records, tags, interfaces, instances, addresses, describe, placement, reservations):
         module.install()
-    for module in (launch, dependencies, volumes, catalog, quotas):
+    for module in (launch, fleets, dependencies, volumes, catalog, quotas, buckets, cloudformation):
         module.install()
     resource_groups.install()
     lifecycle.install(pending)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from sandbox.emulator import catalog, install
+from sandbox.emulator import catalog, install, state
 
 
 def main() -> int:
@@ -16,7 +16,9 @@ def main() -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=5199)
     parser.add_argument("--pending", type=float, default=0.0, help="seconds from pending to running")
+    parser.add_argument("--waiting", choices=state.MODES, default="succeed", help="who signals for a head node")
     options = parser.parse_args()
+    state.STARTED_WITH["mode"] = state.WAITING["mode"] = options.waiting
     os.environ["MOTO_PORT"] = str(options.port)
     catalog.prepare()
     install(options.pending)

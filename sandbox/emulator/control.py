@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import calls, hosts, state
+from sandbox.emulator import calls, faults, hosts, state
+from sandbox.emulator.cloudformation import waiting
 from sandbox.emulator.protocol import Start, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
@@ -27,6 +28,8 @@ class Application:
         if environ["PATH_INFO"].startswith("/sandbox-api/"):
             return self.control(environ, body, start)
         environ["wsgi.input"] = io.BytesIO(body)
+        if environ["PATH_INFO"].startswith(waiting.PATH):
+            return _signal(environ, body, start)
         if environ["PATH_INFO"].startswith("/moto-api/"):
             with state.LOCK:
                 return list(self.moto(environ, start))
@@ -43,7 +46,7 @@ class Application:
     def serve(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
         """One call of the AWS API, with latency and fault."""
         time.sleep(state.LATENCY["seconds"])
-        fault = _fault(entry)
+        fault = faults.meeting(entry)
         if fault:
             time.sleep(float(fault.get("delay") or 0))
         if not fault or not fault.get("code"):
@@ -88,19 +91,15 @@ class Application:
         return answer_json(start, "200 OK", result)
 
 
-def _fault(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The first fault that meets a call; one that has been used up meets none."""
-    with state.LOCK:
-        for fault in state.FAULTS:
-            if (
-                fault["times"] > 0
-                and fault["action"] in (entry["action"], "*")
-                and fault.get("service", entry["service"]) == entry["service"]
-                and all(str(entry["parameters"].get(k)) == str(v) for k, v in (fault.get("match") or {}).items())
-            ):
-                fault["times"] -= 1
-                return fault
-    return None
+def _signal(environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:
+    """A signal to the handle of a wait condition."""
+    token = environ["PATH_INFO"].removeprefix(waiting.PATH)
+    try:
+        with state.LOCK:
+            known = waiting.signal(token, body)
+    except ValueError as error:
+        return answer_json(start, "400 Bad Request", {"error": f"The signal is not valid: {error}."})
+    return answer_json(start, "200 OK" if known else "404 Not Found", {})
 
 
 def _control(path: str, method: str, body: Any) -> Any:
@@ -122,6 +121,10 @@ def _control(path: str, method: str, body: Any) -> Any:
         return _faults(method, body)
     elif path == "capacity":
         return _capacity(method, body)
+    elif path == "waiting":
+        if method == "POST":
+            state.WAITING.update(state.waiting(body))
+        return state.WAITING
     elif path == "quotas":
         if method == "POST":
             state.QUOTAS[body["code"]] = float(body["value"])

@@ -10,8 +10,9 @@ from typing import Any
 from moto.ec2.models import EC2Backend
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
+from moto.utilities.utils import get_partition
 
-from sandbox.emulator import capacity, quotas
+from sandbox.emulator import capacity, quotas, templates
 from sandbox.emulator.checks import check, offering_zones, reservation_target
 from sandbox.emulator.errors import refuse
 from sandbox.emulator.instances import finish_volumes
@@ -54,17 +55,32 @@ _THREAD = threading.local()
 
 
 def _run_instances(self: EC2Response) -> Any:
+    self = templates.expand(self)
     request = Request.of(self)
     tokens = self.ec2_backend.__dict__.setdefault("client_tokens", {})
     if request.token not in tokens:
         # A repeated request is answered even where it would not be possible any more.
         check(self)
+    self.error_on_dryrun()
     _THREAD.request = request
     LAUNCH.tags = self._parse_tag_specification().get("network-interface", {})
     try:
         return _respond(self)
     finally:
         LAUNCH.tags = _THREAD.request = None
+
+
+def run(account: str, region: str, parameters: dict[str, Any]) -> Any:
+    """A launch that does not come as a request of its own; returns moto's reservation.
+
+    Args:
+        parameters: those of RunInstances.
+    """
+    response = EC2Response()
+    response.current_account, response.region, response.partition = account, region, get_partition(region)
+    response.querystring = response.data = {}
+    response.uri_match, response.params = {}, parameters
+    return _run_instances(response).result
 
 
 def _check_addresses(backend: Any, interfaces: list[dict[str, Any]], subnet: str | None, count: int) -> None:
@@ -97,6 +113,9 @@ def _launch_instances(self: Any, image_id: str, count: int, user_data: Any, grou
         kind = options.get("instance_type") or "m1.small"
         interfaces = options.get("nics") or []
         subnet = options.get("subnet_id") or next((n["SubnetId"] for n in interfaces if n.get("SubnetId")), None)
+        existing = next((n["NetworkInterfaceId"] for n in interfaces if n.get("NetworkInterfaceId")), None)
+        if not subnet and existing:
+            subnet = self.get_network_interface(existing).subnet.id
         if not subnet and not options.get("placement"):
             options["placement"] = next(iter(offering_zones(self.region_name, kind)), None)
         zone = str(self.get_subnet(subnet).availability_zone if subnet else options.get("placement"))

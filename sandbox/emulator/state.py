@@ -22,6 +22,21 @@ QUOTAS: dict[str, float] = {}
 # Seconds that every call takes, as over a network.
 LATENCY = {"seconds": 0.0}
 
+# What stands in for a head node's signal to CloudFormation: mode ``signal`` waits for it, ``succeed`` and ``fail`` give
+# it after ``delay`` seconds, with ``reason``. Updates and deletions of stacks take ``delay`` seconds, too.
+MODES = ("signal", "succeed", "fail")
+WAITING: dict[str, Any] = {"mode": "succeed", "delay": 1.0, "reason": ""}
+STARTED_WITH = dict(WAITING)
+
+
+def waiting(changes: dict[str, Any]) -> dict[str, Any]:
+    """Check a change of ``WAITING``."""
+    mode = changes.get("mode", WAITING["mode"])
+    if mode not in MODES:
+        raise ValueError(f"mode must be one of {', '.join(MODES)}")
+    delay, reason = float(changes.get("delay", WAITING["delay"])), str(changes.get("reason", WAITING["reason"]))
+    return {"mode": mode, "delay": delay, "reason": reason}
+
 
 def clear() -> None:
     """Forget everything."""
@@ -30,3 +45,4 @@ def clear() -> None:
     CALLS.clear()
     QUOTAS.clear()
     LATENCY["seconds"] = 0.0
+    WAITING.update(STARTED_WITH)
