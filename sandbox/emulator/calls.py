@@ -12,6 +12,8 @@ from sandbox.emulator import state
 
 # Names of actions that change nothing.
 READS = re.compile(r"^(Describe|Get|List|Head|Lookup|BatchGet|Search|Query|Scan|Select|Validate|Assume|Simulate)")
+# The same of REST services that read by POST, as Resource Groups does.
+READ_PATHS = re.compile(r"^/(get-|list-|search-|groups-list)")
 CODE = re.compile(rb"<Code>([^<]+)</Code>|\"(?:__type|code)\": ?\"(?:[^\"]*#)?([^\"]+)\"")
 
 
@@ -72,5 +74,6 @@ def writes(action: str, parameters: dict[str, Any]) -> bool:
     if str(parameters.get("DryRun", "")).lower() == "true":
         return False
     if " " in action:
-        return action.split()[0] not in ("GET", "HEAD")
+        method, path = action.split(maxsplit=1)
+        return method not in ("GET", "HEAD") and not READ_PATHS.match(path)
     return not READS.match(action)

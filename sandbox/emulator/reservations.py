@@ -35,9 +35,9 @@ def _key(record: Record) -> tuple[str, str]:
 
 def _date(text: Any) -> datetime | None:
     """A date of a request, in UTC."""
-    if not text or isinstance(text, datetime):
-        return text or None
-    date = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    if not text:
+        return None
+    date = text if isinstance(text, datetime) else datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
 
 

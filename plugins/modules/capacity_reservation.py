@@ -1,0 +1,309 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: capacity_reservation
+version_added: 0.1.0
+short_description: Reserve EC2 capacity for a cluster, alone or in a resource group
+description:
+  - Makes, modifies and cancels an On-Demand Capacity Reservation, and puts it into a resource group that launches and
+    AWS ParallelCluster can target.
+  - A reservation costs as much as the instances it is for, from the moment in which it is made until it is cancelled or
+    ends, whether instances run in it or not. Set O(end_date) where it may be forgotten.
+  - The reservation is found by the tags C(trainium:cluster) and C(trainium:reservation) among those that hold capacity.
+    A run that was killed can be repeated without reserving twice, as the request carries a ClientToken that follows
+    from the request and from the tag C(trainium:generation).
+  - Instances that run in a reservation go on running when it is cancelled, and are then billed by themselves.
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+  - trainium.cluster.attributes.aws
+  - amazon.aws.common.modules
+  - amazon.aws.region.modules
+  - amazon.aws.boto3
+attributes:
+  check_mode:
+    support: full
+    details:
+      - EC2 is asked by DryRun whether it would accept a new reservation, which does not tell whether there is capacity.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  name:
+    description:
+      - The name of the reservation within its cluster, the tags C(Name) and C(trainium:reservation).
+      - At most 100 letters, digits, dots, underscores and hyphens.
+      - With O(state=absent) it may be left out. Then all reservations of O(cluster_name) are cancelled and all its
+        resource groups of reservations are deleted.
+    type: str
+  cluster_name:
+    description: The cluster that the reservation belongs to, the tag C(trainium:cluster). By default, O(name).
+    type: str
+  state:
+    description:
+      - V(present) makes the reservation or changes what EC2 lets change, which are O(count), O(end_date),
+        O(match_criteria) while it is unused, and tags. Other differences are refused.
+      - V(absent) takes the reservation out of its groups, cancels it, and deletes the groups that this module made and
+        that are empty then.
+    type: str
+    choices: [present, absent]
+    default: present
+  instance_type:
+    description: The instance type, such as V(trn1.32xlarge). Needed for O(state=present).
+    type: str
+  count:
+    description: For how many instances. It cannot get lower than the number that runs in the reservation.
+    type: int
+    default: 1
+  availability_zone:
+    description: The name of the zone. Needed for O(state=present), if O(availability_zone_id) is not given.
+    type: str
+  availability_zone_id:
+    description: The id of the zone, which means the same zone in every account, such as V(usw2-az4).
+    type: str
+  platform:
+    description: The platform of the instances. V(Linux/UNIX) is for Amazon Linux and Ubuntu.
+    type: str
+    choices: [Linux/UNIX, Red Hat Enterprise Linux, SUSE Linux, Ubuntu Pro, Windows]
+    default: Linux/UNIX
+  tenancy:
+    description: Whether the instances run on hardware of their own.
+    type: str
+    choices: [default, dedicated]
+    default: default
+  ebs_optimized:
+    description:
+      - Whether the reservation is for instances with EBS optimization at an extra price. Trainium types have it without.
+    type: bool
+    default: false
+  match_criteria:
+    description:
+      - V(targeted) serves instances only that name the reservation or its resource group.
+      - V(open) serves every instance of the type in the zone, also those of others in the account.
+    type: str
+    choices: [open, targeted]
+    default: targeted
+  end_date:
+    description:
+      - When the reservation ends by itself, such as V(2026-12-31T23:59:59Z). Without a time zone it is UTC. EC2 ends it
+        within an hour after that.
+      - If it is not given or empty, the reservation has no end, also where it had one.
+    type: str
+  resource_group:
+    description:
+      - The name of the resource group that the reservation is in, made where it is missing. The group must be one for
+        capacity reservations.
+      - Other groups of the cluster that this module made are left, and deleted if they become empty.
+      - If it is empty, the reservation leaves them all. If it is not given, its groups stay as they are.
+    type: str
+  wait:
+    description: Whether to wait until the reservation is active.
+    type: bool
+    default: true
+  wait_timeout:
+    description: Seconds to wait at most.
+    type: int
+    default: 300
+  tags:
+    description:
+      - Further tags. An existing reservation gets tags that are missing or different; other tags are never removed.
+      - Keys that begin with C(trainium:) or C(aws:) are refused.
+    type: dict
+    aliases: [resource_tags]
+seealso:
+  - module: trainium.cluster.efa_instance
+  - module: trainium.cluster.neuron_capacity_info
+"""
+
+EXAMPLES = r"""
+- name: Sixteen trn1.32xlarge until the end of the week, in a group that a queue can target
+  trainium.cluster.capacity_reservation:
+    name: llama
+    instance_type: trn1.32xlarge
+    count: 16
+    availability_zone: us-west-2d
+    end_date: "2026-12-31T23:59:59Z"
+    resource_group: llama
+  register: reserved
+
+- name: Nodes that run in it
+  trainium.cluster.efa_instance:
+    name: llama
+    count: 16
+    instance_type: trn1.32xlarge
+    image_id: ami-0a1b2c3d4e5f60004
+    subnets: [subnet-0a1b2c3d4e5f60001]
+    security_groups: [sg-0a1b2c3d4e5f60003]
+    capacity_reservation: {id: "{{ reserved.capacity_reservation_id }}"}
+
+- name: Stop paying for it
+  trainium.cluster.capacity_reservation:
+    name: llama
+    state: absent
+
+- name: Cancel whatever a cluster has reserved
+  trainium.cluster.capacity_reservation:
+    cluster_name: llama
+    state: absent
+"""
+
+RETURN = r"""
+capacity_reservation:
+  description: The reservation. Empty with O(state=absent).
+  returned: success
+  type: dict
+  contains:
+    capacity_reservation_id:
+      description: The id; empty for one that check mode promises.
+      type: str
+      sample: cr-0a1b2c3d4e5f60005
+    arn:
+      description: The ARN.
+      type: str
+      sample: arn:aws:ec2:us-west-2:123456789012:capacity-reservation/cr-0a1b2c3d4e5f60005
+    state:
+      description: The state, such as V(active).
+      type: str
+      sample: active
+    instance_type:
+      description: The instance type.
+      type: str
+      sample: trn1.32xlarge
+    availability_zone:
+      description: The name of the zone.
+      type: str
+      sample: us-west-2d
+    availability_zone_id:
+      description: The id of the zone.
+      type: str
+      sample: usw2-az4
+    count:
+      description: For how many instances.
+      type: int
+      sample: 16
+    available_count:
+      description: How many more instances can run in it.
+      type: int
+      sample: 16
+    platform:
+      description: The platform.
+      type: str
+      sample: Linux/UNIX
+    tenancy:
+      description: The tenancy.
+      type: str
+      sample: default
+    ebs_optimized:
+      description: Whether it is for instances with EBS optimization at an extra price.
+      type: bool
+      sample: false
+    match_criteria:
+      description: V(open) or V(targeted).
+      type: str
+      sample: targeted
+    end_date:
+      description: When it ends, in UTC; empty if it has no end.
+      type: str
+      sample: "2026-12-31T23:59:59Z"
+    resource_groups:
+      description: The names of the resource groups that it is in.
+      type: list
+      elements: str
+      sample: [llama]
+    tags:
+      description: The tags.
+      type: dict
+      sample: {"trainium:cluster": "llama", "trainium:reservation": "llama"}
+capacity_reservation_id:
+  description: The id of RV(capacity_reservation).
+  returned: success
+  type: str
+  sample: cr-0a1b2c3d4e5f60005
+arn:
+  description: The ARN of RV(capacity_reservation).
+  returned: success
+  type: str
+  sample: arn:aws:ec2:us-west-2:123456789012:capacity-reservation/cr-0a1b2c3d4e5f60005
+available_count:
+  description: How many more instances can run in RV(capacity_reservation).
+  returned: success
+  type: int
+  sample: 16
+resource_group_arn:
+  description: The ARN of O(resource_group); empty if none is given.
+  returned: success
+  type: str
+  sample: arn:aws:resource-groups:us-west-2:123456789012:group/llama
+cancelled:
+  description: The ids of the reservations that were or would be cancelled.
+  returned: success
+  type: list
+  elements: str
+deleted_groups:
+  description: The names of the resource groups that were or would be deleted with O(state=absent).
+  returned: success
+  type: list
+  elements: str
+kept_groups:
+  description: The names of the resource groups of the cluster that hold reservations of others.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._runners.capacity_reservation import CapacityReservation
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "name": {"type": "str"},
+    "cluster_name": {"type": "str"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "instance_type": {"type": "str"},
+    "count": {"type": "int", "default": 1},
+    "availability_zone": {"type": "str"},
+    "availability_zone_id": {"type": "str"},
+    "platform": {
+        "type": "str",
+        "choices": ["Linux/UNIX", "Red Hat Enterprise Linux", "SUSE Linux", "Ubuntu Pro", "Windows"],
+        "default": "Linux/UNIX",
+    },
+    "tenancy": {"type": "str", "choices": ["default", "dedicated"], "default": "default"},
+    "ebs_optimized": {"type": "bool", "default": False},
+    "match_criteria": {"type": "str", "choices": ["open", "targeted"], "default": "targeted"},
+    "end_date": {"type": "str"},
+    "resource_group": {"type": "str"},
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "int", "default": 300},
+    "tags": {"type": "dict", "aliases": ["resource_tags"]},
+}
+
+
+def main() -> None:
+    module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    try:
+        client = module.client("ec2")
+        # Missing capacity comes as a server error, and asking again at once would not help.
+        maker = module.client("ec2", config={"retries": {"max_attempts": 0}})
+        groups = module.client("resource-groups")
+        runner = CapacityReservation(client, maker, groups, module.params, module.check_mode, module.warn)
+        result = runner.run()
+    except TrainiumError as error:
+        name = module.params["name"] or module.params["cluster_name"] or ""
+        module.fail_json(msg=f"{f'capacity_reservation {name}'.strip()}: {error}.", **error.details)
+    difference = result.pop("diff")
+    if module._diff:
+        result["diff"] = difference
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
