@@ -65,7 +65,7 @@ def _head_node(variables: Variables, head: Variables) -> Section:
         InstanceType=head.get("instance_type") or "m5.2xlarge",
         Networking=given(
             SubnetId=head.get("subnet_id"),
-            ElasticIp=head.get("elastic_ip"),
+            ElasticIp=_elastic_ip(head.get("elastic_ip")),
             SecurityGroups=head.get("security_groups"),
             AdditionalSecurityGroups=head.get("additional_security_groups"),
         ),
@@ -84,6 +84,11 @@ def _head_node(variables: Variables, head: Variables) -> Section:
         Imds={"Secured": True},
         Image=given(CustomAmi=head.get("custom_ami")),
     )
+
+
+def _elastic_ip(value: Any) -> Any:
+    """An allocation id as it is; a yes or no, which comes as text from a module's argument, as such."""
+    return {"true": True, "yes": True, "false": False, "no": False}.get(str(value).lower(), value)
 
 
 def _dcv(variables: Variables, head: Variables) -> Section:

@@ -1,0 +1,163 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The variables that describe a cluster of ParallelCluster, but for its nodes."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """C(trainium.cluster.pcluster_variables)."""
+
+    DOCUMENTATION = r"""
+options:
+  region:
+    description: The AWS region.
+    type: str
+  os:
+    description: >-
+      The operating system; V(ubuntu2404) unless the preset says otherwise, the one that current Neuron runs on.
+    type: str
+    choices: [ubuntu2404, ubuntu2204, alinux2023, rhel8, rhel9, rocky8, rocky9]
+  custom_ami:
+    description: The AMI of all nodes, instead of the official one.
+    type: str
+  key_name:
+    description: The key pair for ssh to the head node.
+    type: str
+  allowed_ips:
+    description:
+      - The addresses that may log in by ssh, such as V(198.51.100.7/32), or the id of a prefix list.
+      - Without it the configuration is refused, because ParallelCluster would let in the whole Internet.
+    type: str
+  ssm_access:
+    description: Whether all nodes get the policy for Session Manager; yes unless the preset says otherwise.
+    type: bool
+  iam_policies:
+    description: ARNs of further policies for all nodes.
+    type: list
+    elements: str
+  s3_access:
+    description: Buckets that head node and compute nodes may read. The folders of scripts in S3 are added.
+    type: list
+    elements: dict
+    suboptions:
+      bucket:
+        description: The name of the bucket.
+        type: str
+        required: true
+      key:
+        description: The keys, such as V(data/*); by default all.
+        type: str
+      write:
+        description: Whether they may be written too.
+        type: bool
+  compute_subnet_ids:
+    description: The subnets of queues that do not name their own, best private ones. EFA wants one.
+    type: list
+    elements: str
+  instance_type:
+    description: The instance type of the first compute resource of the first queue, the one that trains.
+    type: str
+  min_count:
+    description: Its static nodes, which are always there.
+    type: int
+  max_count:
+    description: Its nodes altogether.
+    type: int
+  capacity_reservation:
+    description: Its capacity reservation.
+    type: dict
+    suboptions:
+      id:
+        description: The id, such as V(cr-0a1b2c3d4e5f60001).
+        type: str
+      resource_group_arn:
+        description: The ARN of a resource group of reservations.
+        type: str
+      owner:
+        description:
+          - Who made it. Reservations of V(aws) have a placement group of their own.
+          - By default V(aws) for p4, p5 and p6, and V(self) for other types.
+        type: str
+        choices: [self, aws]
+  placement_group:
+    description:
+      - V(true), V(false), or the name of a placement group.
+      - By default nodes with EFA get one, but not beside a reservation of AWS or a Capacity Block.
+    type: str
+  ephemeral_dir:
+    description: Where the compute nodes' own NVMe disks are mounted; ParallelCluster's default is V(/scratch).
+    type: str
+  shared_storage:
+    description:
+      - What all nodes mount, each with C(type), C(mount_dir), C(name) and the options of its type in snake case,
+        such as C(file_system_id), C(provisioned_throughput) or C(storage_capacity).
+      - Types are C(efs), C(fsx_lustre), C(fsx_openzfs), C(fsx_ontap), C(file_cache), C(ebs) and C(nfs). An id of an
+        existing one is mounted, otherwise a new one is made, encrypted.
+      - Type C(nfs) takes C(server), C(path), C(options) and C(script), the URL of a script that every node runs
+        with the source, the directory and the options.
+    type: list
+    elements: dict
+  custom_actions:
+    description:
+      - Scripts by kind of node (C(head), C(compute), C(login)) and event (C(on_node_start), C(on_node_configured),
+        and C(on_node_updated) for head and login nodes), as a list of C(script), a URL, and C(args).
+    type: dict
+  scaling_strategy:
+    description: What happens if not all nodes of a job can be had.
+    type: str
+    choices: [all-or-nothing, best-effort, greedy-all-or-nothing]
+  scaledown_idletime:
+    description: Minutes after which an idle dynamic node goes.
+    type: int
+  queue_update_strategy:
+    description: What an update does with nodes that it concerns.
+    type: str
+    choices: [COMPUTE_FLEET_STOP, DRAIN, TERMINATE]
+  custom_slurm_settings:
+    description: Lines for the configuration of Slurm.
+    type: dict
+  accounting:
+    description: The database of Slurm accounting.
+    type: dict
+    suboptions:
+      uri:
+        description: Its host and port, such as V(db.example.com:3306).
+        type: str
+      user_name:
+        description: Its user.
+        type: str
+      password_secret_arn:
+        description: The ARN of the secret with the password.
+        type: str
+      database_name:
+        description: The name of the database, by default the cluster's.
+        type: str
+  monitoring:
+    description: What is watched.
+    type: dict
+    suboptions:
+      detailed:
+        description: Whether EC2 metrics come each minute.
+        type: bool
+      dashboard:
+        description: Whether there is a CloudWatch dashboard, by default so.
+        type: bool
+      alarms:
+        description: Whether there are alarms, by default so.
+        type: bool
+      log_retention_days:
+        description: Days that logs are kept, by default 30.
+        type: int
+      log_deletion_policy:
+        description: What becomes of the logs when the cluster goes.
+        type: str
+        choices: [Delete, Retain]
+  tags:
+    description: Tags of all resources.
+    type: dict
+  overrides:
+    description:
+      - Keys of ParallelCluster that are laid upon the rendered configuration, such as C(DevSettings).
+      - Lists whose items have a name are merged by it, and V(null) removes a key.
+    type: dict
+"""
