@@ -10,8 +10,8 @@ version_added: 0.1.0
 short_description: Write, check and compare configurations of AWS ParallelCluster
 description:
   - Makes the configuration of a cluster from a few variables, or from a preset, a reference architecture, with
-    variables upon it. Disks and file systems are encrypted, the metadata service is version 2, and nobody may log in but from
-    O(allowed_ips).
+    variables upon it. Disks and file systems are encrypted, the metadata service is version 2, and nobody may log in
+    but from O(allowed_ips).
   - Checks a configuration offline, with ParallelCluster's own schema and with rules about what otherwise hurts when the
     cluster is created, or when a job runs. Each finding is a sentence with the key, what is wrong and what to do.
   - Says for a changed configuration which keys changed, which update policy each is under, and whether the fleet must

@@ -138,7 +138,7 @@ def capacity_blocks(view: View) -> Iterator[Finding]:
             continue
         if not target.get("CapacityReservationId"):
             where = f"{item.key}/CapacityReservationTarget/CapacityReservationId"
-            yield Finding(where, f"{where} is missing; a Capacity Block is used by the id of its reservation, cr-...")
+            yield Finding(where, f"{where} is missing; a Capacity Block is used by the id of its reservation")
         if minimum != maximum or minimum < 1:
             where = f"{item.key}/MinCount"
             yield Finding(
