@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
+from moto.core.exceptions import JsonRESTError
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 from moto.fsx.models import fsx_backends
@@ -77,9 +79,6 @@ class FileSystem(Resource):
 
     def create(self) -> None:
         wanted = self.properties
-        lustre = dict(wanted.get("LustreConfiguration") or {})
-        if wanted["FileSystemType"] == "LUSTRE":
-            lustre["MountName"] = mock_random.get_random_string(length=8).lower()
         self.made = fsx_backends[self.account][self.region].create_file_system(
             client_request_token="",
             file_system_type=wanted["FileSystemType"],
@@ -90,7 +89,7 @@ class FileSystem(Resource):
             tags=wanted.get("Tags"),
             kms_key_id=wanted.get("KmsKeyId"),
             windows_configuration=None,
-            lustre_configuration=lustre or None,
+            lustre_configuration=wanted.get("LustreConfiguration"),
             ontap_configuration=None,
             file_system_type_version=wanted.get("FileSystemTypeVersion"),
             open_zfs_configuration=wanted.get("OpenZFSConfiguration"),
@@ -106,7 +105,12 @@ class FileSystem(Resource):
         return found.get(name, "")
 
     def remove(self) -> None:
-        fsx_backends[self.account][self.region].file_systems.pop(self.identity, None)
+        backend = fsx_backends[self.account][self.region]
+        with contextlib.suppress(JsonRESTError):
+            # It may be gone since the last look.
+            backend.delete_file_system(self.identity)
+        if self.identity in backend.file_systems:
+            raise RuntimeError(f"The file system {self.identity} is being deleted.")
 
 
 class _Rule(Resource):
