@@ -93,6 +93,7 @@ options:
         such as C(file_system_id), C(provisioned_throughput) or C(storage_capacity).
       - Types are C(efs), C(fsx_lustre), C(fsx_openzfs), C(fsx_ontap), C(file_cache), C(ebs) and C(nfs). An id of an
         existing one is mounted, otherwise a new one is made, encrypted.
+      - It replaces the shared storage of a preset.
       - Type C(nfs) takes C(server), C(path), C(options) and C(script), the URL of a script that every node runs
         with the source, the directory and the options.
     type: list

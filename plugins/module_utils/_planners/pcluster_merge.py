@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 # What tells the items of a list apart, first match first; lists of other things are replaced as a whole.
-IDENTITIES = ("Name", "name", "Key", "BucketName", "bucket", "Policy", "mount_dir")
+IDENTITIES = ("Name", "name", "Key", "BucketName", "bucket", "Policy")
 
 
 def without_nothing(value: Any) -> Any:

@@ -149,6 +149,9 @@ NEEDS: dict[str, dict[str, str]] = {
 def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
     """The variables laid upon those of a preset; without one, as they are.
 
+    Shared storage is the given one or the preset's, never both. Overrides are for the configuration and stay as they
+    are.
+
     Raises:
         PresetError: the preset is not known, or it needs a variable that was not given.
     """
@@ -156,7 +159,11 @@ def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
         return dict(variables)
     if preset not in PRESETS:
         raise PresetError(f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}")
-    merged: Variables = merge(PRESETS[preset], dict(variables))
+    upon = {key: value for key, value in variables.items() if key != "overrides"}
+    base = {key: value for key, value in PRESETS[preset].items() if key != "shared_storage" or key not in upon}
+    merged: Variables = merge(base, upon)
+    if "overrides" in variables:
+        merged["overrides"] = variables["overrides"]
     for path, what in NEEDS.get(preset, {}).items():
         value: Any = merged
         for key in path.split("."):

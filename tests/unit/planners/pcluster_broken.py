@@ -234,7 +234,7 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
     "EFS id with settings of a new one": (
         put("SharedStorage/0/EfsSettings/FileSystemId", "fs-0a1b2c3d4e5f60001"),
         "SharedStorage/0/EfsSettings",
-        "ignored",
+        "cannot be specified",
     ),
     "throughput without its mode": (
         put("SharedStorage/0/EfsSettings/ThroughputMode", "bursting"),
