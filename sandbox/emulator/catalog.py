@@ -22,6 +22,7 @@ def prepare() -> None:
     """Set what moto reads when it is imported: the list of images and its own validation."""
     os.environ.setdefault("MOTO_AMIS_PATH", str(IMAGES))
     os.environ.setdefault("MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION", "true")
+    os.environ.setdefault("MOTO_IAM_LOAD_MANAGED_POLICIES", "true")
 
 
 def _block_devices(self: Any) -> list[dict[str, Any]]:

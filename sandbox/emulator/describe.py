@@ -7,6 +7,7 @@ from typing import Any
 
 import moto.ec2.models.instances as models
 from moto.core.responses import ActionResult
+from moto.ec2.models import EC2Backend
 from moto.ec2.responses import EC2Response
 from moto.ec2.utils import filter_dict_attribute_mapping, is_tag_filter
 
@@ -79,6 +80,29 @@ def _page(reservations: list[Any], after: str | None, size: int | None) -> tuple
     return page, chosen[-1][1].id if more and chosen else None
 
 
+_describe_status = EC2Backend.describe_instance_status
+
+# Filter of DescribeInstanceStatus -> the value of an instance. Stock moto lets every instance pass.
+STATUS_FILTERS = {
+    "availability-zone": lambda instance: instance.availability_zone,
+    "event.code": lambda _instance: None,
+    "instance-state-code": lambda instance: str(instance._state.code),
+    "instance-state-name": lambda instance: instance._state.name,
+    "instance-status.status": lambda instance: instance.instance_status["Status"],
+    "system-status.status": lambda instance: instance.system_status["Status"],
+}
+
+
+def _status(self: Any, instance_ids: list[str], include_all_instances: bool, filters: Any) -> list[Any]:
+    found: list[Any] = _describe_status(self, instance_ids, include_all_instances, None)
+    for asked in filters or []:
+        value = STATUS_FILTERS.get(asked["name"])
+        if value is None:
+            refuse("InvalidParameterValue", f"The filter '{asked['name']}' is invalid")
+        found = [instance for instance in found if value(instance) in asked["values"]]
+    return found
+
+
 def install() -> None:
     filter_dict_attribute_mapping.update(FILTERS)
     instance = models.Instance
@@ -86,3 +110,4 @@ def install() -> None:
     instance.interface_ids = property(lambda self: [nic.id for nic in self.network_interfaces])
     instance.interface_addresses = property(lambda self: [nic.private_ip_address for nic in self.network_interfaces])
     EC2Response.describe_instances = describe_instances
+    EC2Backend.describe_instance_status = _status
