@@ -105,6 +105,9 @@ def delete_internet_gateway(ec2: Any, gateway: dict[str, Any]) -> None:
 
 # What holds something else comes before it.
 DELETED: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "capacity_reservations": lambda ec2, thing: ec2.cancel_capacity_reservation(
+        CapacityReservationId=thing["CapacityReservationId"]
+    ),
     "nat_gateways": delete_nat_gateway,
     "addresses": lambda ec2, thing: ec2.release_address(AllocationId=thing["AllocationId"]),
     "volumes": lambda ec2, thing: ec2.delete_volume(VolumeId=thing["VolumeId"]),
@@ -120,12 +123,14 @@ DELETED: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "key_pairs": lambda ec2, thing: ec2.delete_key_pair(KeyName=thing["KeyName"]),
 }
 
+LIVING_STATES = {"nat_gateways": ["pending", "available", "failed"], "capacity_reservations": ["pending", "active"]}
+
 
 def found(ec2: Any, kind: str, cluster: str) -> list[dict[str, Any]]:
-    """What carries the cluster's tag. NAT gateways are shown for an hour after they are gone."""
+    """What carries the cluster's tag. NAT gateways and reservations are shown for a while after they are gone."""
     filters = [{"Name": "tag:trainium:cluster", "Values": [cluster]}]
-    if kind == "nat_gateways":
-        filters.append({"Name": "state", "Values": ["pending", "available", "failed"]})
+    if kind in LIVING_STATES:
+        filters.append({"Name": "state", "Values": LIVING_STATES[kind]})
     answer = getattr(ec2, f"describe_{kind}")(Filters=filters)
     things: list[dict[str, Any]] = answer["".join(part.capitalize() for part in kind.split("_"))]
     # Not every filter is honoured everywhere, and what is not the cluster's must not be deleted.

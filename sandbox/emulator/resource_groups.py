@@ -26,7 +26,7 @@ _stock_delete = ResourceGroupsBackend.delete_group
 
 def _members(backend: Any, name: str) -> list[str]:
     """The ARNs in a group that are still there, in the order in which they came."""
-    arns: list[str] = store(backend, "members").setdefault(name, [])  # type: ignore[arg-type]
+    arns: list[str] = store(backend, "members").setdefault(name, {"arns": []})["arns"]
     records = store(ec2_backends[backend.account_id][backend.region_name], RESERVATIONS)
     living = {record["CapacityReservationArn"] for record in records.values() if record["State"] in LIVING}
     arns[:] = [arn for arn in arns if arn in living]

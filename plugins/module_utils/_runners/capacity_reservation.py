@@ -177,7 +177,8 @@ class CapacityReservation:
         """Ungroup, cancel, and delete the groups that were made for them and have become empty."""
         inside = {item["capacity_reservation_id"]: self._inside(item) for item in plan.cancel}
         arns = {item["arn"] for item in plan.cancel}
-        emptied, kept = [], []
+        emptied: list[str] = []
+        kept: list[str] = []
         for name in self._our_groups(inside.values()):
             (kept if set(calls.members(self._groups, name)) - arns else emptied).append(name)
         if not self._check_mode:
