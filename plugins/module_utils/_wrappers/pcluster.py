@@ -59,6 +59,8 @@ def call(
     request = json.dumps({"operation": operation, "arguments": dict(arguments), "region": region}, default=str)
     with tempfile.TemporaryDirectory(prefix="pcluster-") as folder:
         variables = _environment(environment or {}, region, folder)
+        # An environment of Python may bring its own node.
+        variables["PATH"] = os.pathsep.join([os.path.dirname(interpreter), variables.get("PATH", os.defpath)])
         out, err = _run(interpreter, operation, request, variables)
     try:
         answer = json.loads(out)
