@@ -64,28 +64,10 @@ sha256:
 """
 
 import os
-import shutil
-import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import openpgp
-
-
-def _verify(module: AnsibleModule, home: str) -> None:
-    """Raise SignatureError unless key and signature are good."""
-    params = module.params
-    gpg = [module.get_bin_path("gpg", required=True), "--homedir", home, "--batch", "--no-tty", "--with-colons"]
-    name = os.path.basename(params["key"])
-    _code, listing, _errors = module.run_command([*gpg, "--show-keys", params["key"]], environ_update={"LC_ALL": "C"})
-    openpgp.check_key(listing, params["fingerprint"], name)
-    if params["file"]:
-        # No agent and no trust database: a good signature by the one key of this ring is what is asked for.
-        module.run_command([*gpg, "--quiet", "--no-autostart", "--import", params["key"]])
-        verify = ["--no-autostart", "--trust-model", "always", "--status-fd", "1", "--verify"]
-        _code, status, _errors = module.run_command(
-            [*gpg, *verify, params["signature"], params["file"]], environ_update={"LC_ALL": "C"}
-        )
-        openpgp.check_signature(status, params["fingerprint"], os.path.basename(params["file"]))
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.openpgp import SignatureError
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import openpgp
 
 
 def main() -> None:
@@ -100,26 +82,18 @@ def main() -> None:
         required_together=[("file", "signature")],
         supports_check_mode=True,
     )
+    params = module.params
     for option in ("key", "file", "signature"):
-        path = module.params[option]
+        path = params[option]
         if path and not os.path.isfile(path):
             module.fail_json(msg=f"There is no file {path}: fetch it before it is verified.")
-    home = tempfile.mkdtemp(dir=module.tmpdir)
-    try:
-        _verify(module, home)
-    except openpgp.SignatureError as error:
-        module.fail_json(msg=f"{error}.")
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
     result = {}
-    if module.params["file"]:
-        result["sha256"] = module.sha256(module.params["file"])
-        wanted = module.params["sha256"].lower()
-        if wanted and result["sha256"] != wanted:
-            module.fail_json(
-                msg=f"{os.path.basename(module.params['file'])} has the SHA-256 {result['sha256']}, not {wanted}: "
-                "fetch it again, or correct the pinned checksum."
-            )
+    try:
+        openpgp.verify(module, params["key"], params["fingerprint"], params["file"], params["signature"])
+        if params["file"]:
+            result["sha256"] = openpgp.verify_checksum(module, params["file"], params["sha256"])
+    except SignatureError as error:
+        module.fail_json(msg=f"{error}.")
     module.exit_json(changed=False, **result)
 
 
