@@ -62,7 +62,7 @@ class Pcluster:
         while True:
             stack = self._find()
             state = self._read_cluster() if stack and self._params["state"] == "present" else None
-            same = bool(state) and planner.same_configuration(state["configuration"], self._configuration)
+            same = state is not None and planner.same_configuration(state["configuration"], self._configuration)
             status = stack["StackStatus"] if stack else None
             step = planner.next_step(self._params["state"], status, same, self._waits)
             if step.action == "refuse":

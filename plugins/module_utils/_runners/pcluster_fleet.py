@@ -40,7 +40,7 @@ class Fleet:
         """Wait until the fleet is ``running`` or ``stopped``. Raises TrainiumError after ``timeout`` seconds."""
         goal = Goal(
             wanted,
-            lambda seen: bool(seen) and seen["status"] == WANTED[wanted],
+            lambda seen: seen is not None and seen["status"] == WANTED[wanted],
             lambda seen: fleet_stuck(wanted, seen["status"]) if seen else "",
             lambda seen: f"the fleet of {self._name} ({seen['status'] if seen else 'unknown'})",
         )

@@ -70,7 +70,7 @@ class Update:
         except TrainiumError as error:
             self._start_after(error)
         if self._fleet_status in planner.STARTED:
-            self._start()
+            self._start("STOPPED")
 
     def _update(self, arn: str, wait: bool) -> None:
         self._library.call("update_cluster", **self._arguments)
@@ -82,8 +82,7 @@ class Update:
                 "the update of the cluster", status, arn, advice="; the cluster has its former configuration"
             )
 
-    def _start(self) -> None:
-        status = self._fleet.look()["status"]
+    def _start(self, status: str) -> None:
         if self._params["wait"]:
             self._fleet.bring("running", status, self._params["wait_timeout"])
         else:
@@ -94,7 +93,7 @@ class Update:
         if self._fleet_status not in planner.STARTED:
             raise error
         try:
-            self._start()
+            self._start(self._fleet.look()["status"])
         except TrainiumError as second:
             raise TrainiumError(
                 f"{error}; the compute fleet was stopped for it and could not be started again: {second}; "
