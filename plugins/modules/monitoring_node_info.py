@@ -114,70 +114,34 @@ environments:
 """
 
 import glob
-import grp
-import hashlib
 import os
-import pwd
-import stat
-import time
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import monitoring
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.node_state import (
-    DPKG_FORMAT,
-    RPM_FORMAT,
-    parse_packages,
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.node_state import parse_packages
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.tools import (
+    ask,
+    file_line,
+    package_lines,
+    services,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_node import services_of
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.tools import ask
-
-
-def _name_of(table: Any, number: int) -> str:
-    """The name of a user or group; the number where it has none."""
-    try:
-        return str(table(number)[0])
-    except KeyError:
-        return str(number)
 
 
 def _line_of(path: str) -> list[str]:
     file = Path(path)
     if file.is_symlink():
         return [f"link {os.readlink(path)} {path}"]
-    if not file.is_file():
-        return []
-    status = file.stat()
-    owner = f"{_name_of(pwd.getpwuid, status.st_uid)}:{_name_of(grp.getgrgid, status.st_gid)}"
-    return [f"{owner} {stat.S_IMODE(status.st_mode):04o} {hashlib.sha256(file.read_bytes()).hexdigest()} {path}"]
+    return [file_line(file)] if file.is_file() else []
 
 
 def _missing(module: AnsibleModule) -> list[str]:
     names = module.params["packages"]
     if not names:
         return []
-    text = ask(module, "dpkg-query", "--show", f"--showformat={DPKG_FORMAT}", *names, codes=(0, 1))
-    if text is None:
-        text = ask(module, "rpm", "--query", f"--queryformat={RPM_FORMAT}", *names, codes=range(100)) or ""
-    installed = parse_packages(text)
+    installed = parse_packages(package_lines(module, names))
     return [name for name in names if name not in installed]
-
-
-def _services(module: AnsibleModule) -> dict[str, dict[str, Any]]:
-    wanted = module.params["services"]
-    if not wanted:
-        return {}
-    changed = {
-        name: max((os.stat(file).st_mtime for file in files if os.path.exists(file)), default=0.0)
-        for name, files in wanted.items()
-    }
-    properties = "--property=Id,UnitFileState,ActiveState,ExecMainStartTimestamp"
-    units = [f"{name}.service" for name in wanted]
-    shown = ask(module, "systemctl", "show", "--timestamp=unix", properties, *units)
-    if shown is None:
-        module.fail_json(msg="systemctl does not answer on this host: boot it with systemd 248 or newer.")
-    return services_of(shown or "", changed, time.time())
 
 
 def _unit(pid: int) -> str:
@@ -221,12 +185,15 @@ def main() -> None:
         files = [line for path in module.params["files"] for line in _line_of(path)]
     except OSError as error:
         module.fail_json(msg=f"{error.filename} cannot be read ({error.strerror}): run the task as root.")
+    found = services(module, module.params["services"])
+    if found is None:
+        module.fail_json(msg="systemctl does not answer on this host: boot it with systemd 248 or newer.")
     module.exit_json(
         changed=False,
         missing_packages=_missing(module),
         missing_programs=[path for path in module.params["programs"] if not os.access(path, os.X_OK)],
         files=files,
-        services=_services(module),
+        services=found,
         ports=_ports(module),
         environments={path: _environment(path) for path in module.params["environments"]},
     )

@@ -170,7 +170,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import node_state
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.tools import ask, find_tool
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.tools import ask, find_tool, package_lines
 
 VERSION_LOCKS = "/etc/dnf/plugins/versionlock.list"
 
@@ -213,10 +213,7 @@ def _packages(module: AnsibleModule) -> dict[str, dict[str, Any]]:
     names = module.params["packages"]
     if not names:
         return {}
-    text = ask(module, "dpkg-query", "--show", f"--showformat={node_state.DPKG_FORMAT}", *names, codes=(0, 1))
-    if text is None:
-        text = ask(module, "rpm", "--query", f"--queryformat={node_state.RPM_FORMAT}", *names, codes=range(100)) or ""
-    return node_state.parse_packages(text, _text(VERSION_LOCKS).splitlines())
+    return node_state.parse_packages(package_lines(module, names), _text(VERSION_LOCKS).splitlines())
 
 
 def _kernel() -> dict[str, Any]:

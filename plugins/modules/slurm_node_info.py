@@ -129,40 +129,26 @@ accounting_clusters:
   sample: [trainium]
 """
 
-import grp
 import os
-import pwd
-import stat
-import time
 from hashlib import sha256
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.hostlist import HostlistError
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.node_state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_node import (
     hardware_of,
     is_text_key,
-    missing_packages,
     neuron_devices_of,
     nodes_of,
-    services_of,
 )
-
-NEURON_TOOLS = "/opt/aws/neuron/bin"
-SYSTEM_PROGRAMS = ["/usr/sbin", "/sbin"]
-
-
-def owner_of(status: os.stat_result) -> str:
-    """Owner, group and mode as in ``root:root 0644``; numbers for an id without a name."""
-    try:
-        user = pwd.getpwuid(status.st_uid).pw_name
-    except KeyError:
-        user = str(status.st_uid)
-    try:
-        group = grp.getgrgid(status.st_gid).gr_name
-    except KeyError:
-        group = str(status.st_gid)
-    return f"{user}:{group} {stat.S_IMODE(status.st_mode):04o}"
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.tools import (
+    ask,
+    file_line,
+    owner_of,
+    package_lines,
+    services,
+)
 
 
 def digests(paths: list[str]) -> list[str]:
@@ -173,7 +159,7 @@ def digests(paths: list[str]) -> list[str]:
             lines.append(f"{owner_of(path.stat())} directory {path}")
             lines += digests([str(inner) for inner in sorted(path.iterdir()) if inner.is_file()])
         elif path.is_file():
-            lines.append(f"{owner_of(path.stat())} {sha256(path.read_bytes()).hexdigest()} {path}")
+            lines.append(file_line(path))
     return lines
 
 
@@ -191,44 +177,19 @@ def device_files() -> int:
     return count
 
 
-def output_of(module: AnsibleModule, program: str, *arguments: str, search: list[str] | None = None) -> str | None:
-    """What a program prints; None where it is not installed or fails."""
-    found = module.get_bin_path(program, opt_dirs=search or [])
-    if not found:
-        return None
-    code, out, _err = module.run_command([found, *arguments])
-    return None if code else str(out)
-
-
-def packages(module: AnsibleModule) -> list[str]:
+def missing(module: AnsibleModule) -> list[str]:
     wanted = module.params["packages"]
     if not wanted:
         return []
-    # The exit code is 1 where one of them is unknown; what is known is printed all the same.
-    query = module.get_bin_path("dpkg-query", required=True)
-    shown = module.run_command([query, "--show", "--showformat=${Package} ${db:Status-Status}\n", *wanted])[1]
-    return missing_packages(wanted, shown)
-
-
-def services(module: AnsibleModule) -> dict[str, dict[str, bool]]:
-    wanted = module.params["services"]
-    if not wanted:
-        return {}
-    changed = {
-        name: max((os.stat(file).st_mtime for file in files if os.path.exists(file)), default=0.0)
-        for name, files in wanted.items()
-    }
-    units = [f"{name}.service" for name in wanted]
-    properties = "--property=Id,UnitFileState,ActiveState,ExecMainStartTimestamp"
-    shown = output_of(module, "systemctl", "show", "--timestamp=unix", properties, *units)
-    if shown is None:
-        module.fail_json(msg="slurm_node_info: systemctl does not answer on this host; boot it with systemd.")
-    return services_of(shown or "", changed, time.time())
+    # Slurm comes from Debian's packages here; without dpkg nothing could be said.
+    module.get_bin_path("dpkg-query", required=True)
+    installed = parse_packages(package_lines(module, wanted))
+    return [name for name in wanted if name not in installed]
 
 
 def clusters(module: AnsibleModule) -> list[str] | None:
     arguments = ("--readonly", "--noheader", "--parsable2", "show", "cluster", "format=Cluster")
-    shown = output_of(module, "sacctmgr", *arguments)
+    shown = ask(module, "sacctmgr", *arguments)
     return None if shown is None else shown.split()
 
 
@@ -258,14 +219,17 @@ def main() -> None:
         module.fail_json(
             msg=f"slurm_node_info: {error.filename} cannot be read ({error.strerror}); run the task as root."
         )
-    hardware = output_of(module, "slurmd", "-C", search=SYSTEM_PROGRAMS) if asked["hardware"] else None
-    neuron = output_of(module, "neuron-ls", "-j", search=[NEURON_TOOLS]) if asked["neuron"] else None
+    hardware = ask(module, "slurmd", "-C") if asked["hardware"] else None
+    neuron = ask(module, "neuron-ls", "-j") if asked["neuron"] else None
+    found = services(module, asked["services"])
+    if found is None:
+        module.fail_json(msg="slurm_node_info: systemctl does not answer on this host; boot it with systemd.")
     module.exit_json(
         changed=False,
-        missing_packages=packages(module),
+        missing_packages=missing(module),
         files=files,
         munge_key_digest=key,
-        services=services(module),
+        services=found,
         hardware=hardware_of(hardware or ""),
         nodes=named,
         neuron_devices=neuron_devices_of(neuron or ""),

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the tools of a node print, as data: its packages, its EFA software and its Neuron devices."""
+"""What the tools of a node print, as data: its packages, services, EFA software and Neuron devices."""
 
 from __future__ import annotations
 
@@ -33,6 +33,29 @@ def parse_packages(text: str, locked: Iterable[str] = ()) -> dict[str, dict[str,
             held = fields[1] == "hold" or bool(re.search(rf"(^|[\s:!]){re.escape(name)}-\d", locks))
             found[name] = {"version": fields[3], "held": held}
     return found
+
+
+def services_of(shown: str, changed: Mapping[str, float], now: float) -> dict[str, dict[str, Any]]:
+    """``systemctl show --timestamp=unix`` as enabled, active and stale by service.
+
+    A service is stale if a file that it reads at its start was changed after it (``changed``: the time of the last
+    change by service). A time in the future says nothing: the clock was wrong when the file was written.
+    """
+    services: dict[str, dict[str, Any]] = {}
+    for block in shown.split("\n\n"):
+        fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        name = fields.get("Id", "")[: -len(".service")]
+        if not name:
+            continue
+        active = fields.get("ActiveState") in ("active", "activating", "reloading")
+        since = fields.get("ExecMainStartTimestamp", "").lstrip("@")
+        written = changed.get(name, 0.0)
+        services[name] = {
+            "enabled": fields.get("UnitFileState") == "enabled",
+            "active": active,
+            "stale": bool(active and since.isdigit() and int(since) < int(written) and written <= now),
+        }
+    return services
 
 
 def parse_efa_packages(text: str) -> str:

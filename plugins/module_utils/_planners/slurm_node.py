@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.hostlist import expand
 
@@ -19,35 +17,6 @@ _NODE_NAME = re.compile(r"^\s*NodeName\s*=\s*(\S+)", re.IGNORECASE | re.MULTILIN
 def is_text_key(key: bytes) -> bool:
     """Whether the munge key is one that the role slurm made."""
     return _TEXT_KEY.fullmatch(key) is not None
-
-
-def missing_packages(wanted: Iterable[str], shown: str) -> list[str]:
-    """The packages that are not installed, by ``dpkg-query`` lines such as ``munge installed``."""
-    installed = {line.split()[0] for line in shown.splitlines() if line.split()[1:] == ["installed"]}
-    return [package for package in wanted if package not in installed]
-
-
-def services_of(shown: str, changed: Mapping[str, float], now: float) -> dict[str, dict[str, Any]]:
-    """``systemctl show --timestamp=unix`` as enabled, active and stale by service.
-
-    A service is stale if a file that it reads at its start was changed after it (``changed``: the time of the last
-    change by service). A time in the future says nothing: the clock was wrong when the file was written.
-    """
-    services: dict[str, dict[str, Any]] = {}
-    for block in shown.split("\n\n"):
-        fields = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
-        name = fields.get("Id", "")[: -len(".service")]
-        if not name:
-            continue
-        active = fields.get("ActiveState") in ("active", "activating", "reloading")
-        since = fields.get("ExecMainStartTimestamp", "").lstrip("@")
-        written = changed.get(name, 0.0)
-        services[name] = {
-            "enabled": fields.get("UnitFileState") == "enabled",
-            "active": active,
-            "stale": bool(active and since.isdigit() and int(since) < int(written) and written <= now),
-        }
-    return services
 
 
 def hardware_of(shown: str) -> dict[str, str]:

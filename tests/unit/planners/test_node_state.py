@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import node_state
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,17 @@ DPKG = (
     "aws-neuronx-collectives\tdeinstall\tconfig-files\t2.33.10.0-1d7e9c4b0\n"
     "aws-neuronx-runtime-lib\tunknown\tnot-installed\t\n"
 )
+SYSTEMCTL = """\
+ExecMainStartTimestamp=@1000
+Id=slurmd.service
+ActiveState=active
+UnitFileState=enabled
+
+ExecMainStartTimestamp=
+Id=slurmdbd.service
+ActiveState=inactive
+UnitFileState=
+"""
 FI_INFO = """\
 provider: efa
     fabric: efa
@@ -35,6 +47,28 @@ def test_only_installed_packages_count_and_holds_are_seen() -> None:
         "aws-neuronx-dkms": {"version": "2.29.0.0", "held": True},
         "aws-neuronx-tools": {"version": "2.31.15.0", "held": False},
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "now", "stale"),
+    [
+        (999.0, 2000.0, False),
+        (1000.9, 2000.0, False),  # systemd counts seconds: the file may be the older one
+        (1001.0, 2000.0, True),
+        (9999.0, 2000.0, False),  # from a time when the clock was wrong
+    ],
+)
+def test_a_service_is_stale_if_a_file_is_newer(written: float, now: float, stale: bool) -> None:
+    services = node_state.services_of(SYSTEMCTL, {"slurmd": written, "slurmdbd": 1500.0}, now)
+    assert services == {
+        "slurmd": {"enabled": True, "active": True, "stale": stale},
+        "slurmdbd": {"enabled": False, "active": False, "stale": False},
+    }
+
+
+@given(st.text())
+def test_no_output_breaks_services(text: str) -> None:
+    node_state.services_of(text, {}, 0.0)
 
 
 def test_rpm_packages_are_held_by_their_lock() -> None:

@@ -7,25 +7,11 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.hostlis
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_node import (
     hardware_of,
     is_text_key,
-    missing_packages,
     neuron_devices_of,
     nodes_of,
-    services_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
-
-SHOWN = """\
-ExecMainStartTimestamp=@1000
-Id=slurmd.service
-ActiveState=active
-UnitFileState=enabled
-
-ExecMainStartTimestamp=
-Id=slurmdbd.service
-ActiveState=inactive
-UnitFileState=
-"""
 
 
 @pytest.mark.parametrize(
@@ -34,32 +20,6 @@ UnitFileState=
 )
 def test_is_text_key(key: bytes, ours: bool) -> None:
     assert is_text_key(key) is ours
-
-
-def test_missing_packages() -> None:
-    shown = "munge installed\nslurmd config-files\nslurmctld not-installed\n\n"
-    assert missing_packages(["munge", "slurmd", "slurmctld", "unheard-of"], shown) == [
-        "slurmd",
-        "slurmctld",
-        "unheard-of",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("written", "now", "stale"),
-    [
-        (999.0, 2000.0, False),
-        (1000.9, 2000.0, False),  # systemd counts seconds: the file may be the older one
-        (1001.0, 2000.0, True),
-        (9999.0, 2000.0, False),  # from a time when the clock was wrong
-    ],
-)
-def test_a_service_is_stale_if_a_file_is_newer(written: float, now: float, stale: bool) -> None:
-    services = services_of(SHOWN, {"slurmd": written, "slurmdbd": 1500.0}, now)
-    assert services == {
-        "slurmd": {"enabled": True, "active": True, "stale": stale},
-        "slurmdbd": {"enabled": False, "active": False, "stale": False},
-    }
 
 
 def test_hardware_of() -> None:
@@ -89,7 +49,5 @@ def test_neuron_devices_of(shown: str, count: int) -> None:
 
 @given(st.text())
 def test_no_output_breaks_them(text: str) -> None:
-    missing_packages(["munge"], text)
-    services_of(text, {}, 0.0)
     hardware_of(text)
     neuron_devices_of(text)
