@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sandbox.emulator import calls, faults, hosts, state
-from sandbox.emulator.cloudformation import waiting
+from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.protocol import Start, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
@@ -65,6 +65,8 @@ class Application:
             seen.update(status=status, headers=headers)
 
         service, action = entry["service"], entry["action"]
+        if (service, action) == ("imagebuilder", "GET /GetImage"):
+            return _image(environ, start)
         unknown = f"The sandbox does not know {action} as it was used."
         try:
             with state.LOCK:
@@ -89,6 +91,15 @@ class Application:
         except (TypeError, ValueError) as error:
             return answer_json(start, "400 Bad Request", {"error": f"{method} {path}: {error}."})
         return answer_json(start, "200 OK", result)
+
+
+def _image(environ: dict[str, Any], start: Start) -> list[bytes]:
+    """GetImage of Image Builder, which moto does not have."""
+    with state.LOCK:
+        found = images.get_image(environ.get("QUERY_STRING", ""))
+    if found is None:
+        return answer_error(environ, start, "imagebuilder", 404, "ResourceNotFoundException", "There is no such build.")
+    return answer_json(start, "200 OK", found)
 
 
 def _signal(environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:

@@ -74,13 +74,18 @@ def create_resource(logical: str, json: Any, resources: Any, account_id: str, re
     except Exception as error:
         _failed(stack, logical, kind, "CREATE", error)
         raise events.ResourceError(events.reason(error), reported=True) from error
-    physical = str(made.physical_resource_id)
+    physical = identity_of(made)
     events.add(stack, logical, kind, "CREATE_IN_PROGRESS", "Resource creation Initiated", physical)
     if not isinstance(made, Condition):
         events.add(stack, logical, kind, "CREATE_COMPLETE", None, physical)
     if isinstance(made, TaggedEC2Resource):
         _tag(resources, logical, made)
     return made
+
+
+def identity_of(resource: Any) -> str:
+    """The physical id; a few of moto's models have none."""
+    return str(getattr(resource, "physical_resource_id", None) or resource.logical_resource_id)
 
 
 def _failed(stack: Any, logical: str, kind: str, what: str, error: Exception) -> None:
@@ -166,7 +171,7 @@ def _modify(stack: Any, logical: str, before: dict[str, Any]) -> None:
         _failed(stack, logical, kind, "UPDATE", error)
         raise events.ResourceError(events.reason(error), reported=True) from error
     resources._parsed_resources[logical] = current if changed is None else changed
-    physical = str(resources._parsed_resources[logical].physical_resource_id)
+    physical = identity_of(resources._parsed_resources[logical])
     events.add(stack, logical, kind, "UPDATE_IN_PROGRESS", None, physical)
     events.add(stack, logical, kind, "UPDATE_COMPLETE", None, physical)
 
@@ -184,7 +189,7 @@ def delete_resources(stack: Any) -> dict[str, str]:
     for logical, resource in reversed(list(made(stack).items())):
         json = stack.resource_map._resource_json_map[logical]
         if json.get("DeletionPolicy") == "Retain":
-            events.add(stack, logical, json["Type"], "DELETE_SKIPPED", None, str(resource.physical_resource_id))
+            events.add(stack, logical, json["Type"], "DELETE_SKIPPED", None, identity_of(resource))
         else:
             why = _remove(stack, logical, resource, json)
             if why:
@@ -197,7 +202,7 @@ def delete_resources(stack: Any) -> dict[str, str]:
 def _remove(stack: Any, logical: str, resource: Any, json: dict[str, Any]) -> str | None:
     """Delete one resource; the reason where it cannot be deleted yet."""
     kind, place = json["Type"], (stack.account_id, stack.region_name)
-    physical = str(resource.physical_resource_id)
+    physical = identity_of(resource)
     _injected("DeleteResource", kind, logical)
     try:
         if kind in REMOVERS:

@@ -6,7 +6,7 @@ from typing import Any
 
 import moto.cloudformation.parsing as parsing
 
-from sandbox.emulator.cloudformation import changes, cleanup, instances, nested, resources, waiting
+from sandbox.emulator.cloudformation import changes, cleanup, images, instances, nested, resources, waiting
 from sandbox.emulator.cloudformation.resource import Resource
 
 KINDS: dict[str, Any] = {
@@ -22,6 +22,7 @@ KINDS: dict[str, Any] = {
     "AWS::EC2::SecurityGroupEgress": resources.Egress,
     "AWS::EC2::SecurityGroupIngress": resources.Ingress,
     "AWS::FSx::FileSystem": resources.FileSystem,
+    "AWS::ImageBuilder::Image": images.Image,
 }
 
 

@@ -17,7 +17,7 @@ from moto.cloudformation.exceptions import ValidationError
 from moto.core.utils import utcnow
 
 from sandbox.emulator import state
-from sandbox.emulator.cloudformation import changes, events, standin
+from sandbox.emulator.cloudformation import changes, events, images, standin
 
 LOG = logging.getLogger("emulator")
 TICK = 0.1  # seconds
@@ -93,6 +93,9 @@ def _creating(stack: Any, passed: float) -> bool:
     if not met or passed < _least(stack):
         return False
     events.of_stack(stack, "CREATE_COMPLETE")
+    if any(isinstance(condition, images.Image) for condition in changes.conditions(stack)):
+        events.of_stack(stack, "DELETE_IN_PROGRESS", "User Initiated")
+        _begin(stack, _deleting)
     return True
 
 
