@@ -41,8 +41,8 @@ class ActionModule(ActionBase):
                 now = time.monotonic()
                 if now - started > arguments["timeout"]:
                     raise AnsibleConnectionFailure(
-                        f"{host} did not answer over ssh for {arguments['timeout']} s: look at its console, and check that "
-                        f"the security group lets this machine in ({str(error).splitlines()[0]})"
+                        f"{host} did not answer over ssh for {arguments['timeout']} s: look at its console, and check "
+                        f"that the security group lets this machine in ({str(error).splitlines()[0]})"
                     ) from error
                 if now - told > SECONDS_BETWEEN_WORDS:
                     told = now
