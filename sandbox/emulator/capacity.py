@@ -36,8 +36,7 @@ def take(backend: Any, kind: str, zone: str, counts: tuple[int, int], target: di
             )
         used: list[str | None] = [wanted] * min(most, record["AvailableInstanceCount"])
     else:
-        criteria = "targeted" if target.get("CapacityReservationResourceGroupArn") else "open"
-        used = _reserved(backend, kind, zone, criteria)[:most]
+        used = _reserved(backend, kind, zone, target.get("CapacityReservationResourceGroupArn"))[:most]
         free = CAPACITY.get((kind, zone))
         used += [None] * (most - len(used) if free is None else min(most - len(used), free))
         if len(used) < least:
@@ -62,12 +61,17 @@ def give_back_all(backend: Any, kind: str, zone: str, used: list[str | None]) ->
         _change(backend, (kind, zone), reservation, 1)
 
 
-def _reserved(backend: Any, kind: str, zone: str, criteria: str) -> list[str | None]:
-    """One entry for each place in active reservations that serve instances without naming the reservation."""
+def _reserved(backend: Any, kind: str, zone: str, group: str | None) -> list[str | None]:
+    """One entry for each place in the active reservations of a group; without one in those that serve everybody."""
+    # The groups' module needs this one.
+    from sandbox.emulator.resource_groups import members_of
+
+    members = members_of(backend.account_id, backend.region_name, group) if group else []
     places: list[str | None] = []
     for key, record in store(backend, RESERVATIONS).items():
-        serves = (record["InstanceType"], record["AvailabilityZone"], record["InstanceMatchCriteria"])
-        if record["State"] == "active" and serves == (kind, zone, criteria):
+        if record["State"] != "active" or (record["InstanceType"], record["AvailabilityZone"]) != (kind, zone):
+            continue
+        if record["CapacityReservationArn"] in members or (not group and record["InstanceMatchCriteria"] == "open"):
             places += [key] * record["AvailableInstanceCount"]
     return places
 

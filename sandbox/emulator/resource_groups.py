@@ -39,6 +39,12 @@ def groups_of(account: str, region: str, arn: str) -> list[str]:
     return [group.arn for group in backend.list_groups().values() if arn in _members(backend, group.name)]
 
 
+def members_of(account: str, region: str, arn: str) -> list[str]:
+    """The ARNs in a group; none in one that does not exist."""
+    backend = resourcegroups_backends[account][region]
+    return _members(backend, backend.get_group(arn).name) if arn in backend.groups else []
+
+
 def _group(response: ResourceGroupsResponse) -> Any:
     """The group that a request names by its name or its ARN."""
     name = response._get_param("Group") or response._get_param("GroupName")

@@ -261,6 +261,15 @@ def test_a_reservation_in_use(reservations: Reservations) -> None:
     assert len(cloud.instances("pending", "running")) == 2
 
 
+def test_nodes_run_in_the_reservations_of_a_group(reservations: Reservations) -> None:
+    cloud = reservations.cloud
+    mine = reservations.run(resource_group="g")
+    reservations.run(name="other")
+    cloud.efa(subnets=cloud.subnets[:1], capacity_reservation={"resource_group_arn": mine["resource_group_arn"]})
+    assert reservations.run()["available_count"] == 0
+    assert reservations.run(name="other")["available_count"] == 2
+
+
 def test_absent_twice(reservations: Reservations) -> None:
     made = reservations.run(resource_group="g")
     checked = reservations.run(check=True, state="absent")
