@@ -140,8 +140,8 @@ def apply(stack: Any, template: str, parameters: dict[str, Any]) -> None:
         resources._parsed_resources.pop(name, None)
     left, failures = old, {"": ""}
     while left and failures:
-        failures = {name: _remove(stack, name, left[name], before[name]) for name in left}
-        failures = {name: why for name, why in failures.items() if why}
+        answers = {name: _remove(stack, name, left[name], before[name]) for name in left}
+        failures = {name: why for name, why in answers.items() if why}
         if len(failures) == len(left):
             raise events.ResourceError("; ".join(failures.values()), reported=True)
         left = {name: left[name] for name in failures}

@@ -115,9 +115,14 @@ class Site(Account):
 
     def wait(self, name: str, status: str, seconds: float = 30) -> Item:
         """The stack in its final state, which must be ``status``."""
-        ended = self.until(lambda: (stack := self.stack(name))["StackStatus"].endswith("IN_PROGRESS") or stack, seconds)
-        assert ended["StackStatus"] == status, self.reasons(name)
-        return ended
+
+        def ended() -> Item | None:
+            stack = self.stack(name)
+            return None if stack["StackStatus"].endswith("IN_PROGRESS") else stack
+
+        found: Item = self.until(ended, seconds)
+        assert found["StackStatus"] == status, self.reasons(name)
+        return found
 
     def reasons(self, name: str) -> list[str]:
         """What failed, the oldest first."""
@@ -130,9 +135,9 @@ class Site(Account):
 
     @staticmethod
     def until(look: Callable[[], Any], seconds: float = 30) -> Any:
-        """The first answer that is neither true nor empty; looks again and again."""
+        """The first answer that is true; looks again and again."""
         deadline = time.monotonic() + seconds
-        while (found := look()) is True or not found:
+        while not (found := look()):
             assert time.monotonic() < deadline, "it does not come"
             time.sleep(0.1)
         return found

@@ -119,11 +119,11 @@ def test_updates_that_are_refused_that_need_a_stopped_fleet_and_that_pass(site: 
     table = {"TableName": "parallelcluster-demo", "Key": key}
     status = ("M", "status", "S")
 
-    def stopped() -> bool | str:
+    def stopped() -> bool:
         value: Any = site.client("dynamodb").get_item(**table)["Item"]["Data"]
         for part in status:
             value = value[part]
-        return value != "STOPPED" or "stopped"
+        return bool(value == "STOPPED")
 
     site.until(stopped)
     changed = _with_maximum(configuration, 1)
