@@ -344,7 +344,7 @@ def without_none(value: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-storage = st.lists(
+storage: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
     st.sampled_from(
         [
             {"type": "efs", "mount_dir": "/shared"},
@@ -356,7 +356,7 @@ storage = st.lists(
         ]
     ),
     max_size=4,
-    unique_by=lambda item: (item["type"], "file_system_id" in item),
+    unique_by=lambda item: (dict(item)["type"], "file_system_id" in dict(item)),
 )
 
 
