@@ -90,8 +90,8 @@ options:
     description:
       - Whether O(state=absent) keeps the logs in CloudWatch, also where the configuration says that they go with the
         cluster.
-      - V(false) deletes the log groups of every cluster that had this name, when the cluster is gone. With
-        O(wait=false) that is left to the next run.
+      - V(false) deletes the log groups of every cluster that had this name, and of the functions that came with it,
+        when the cluster is gone. With O(wait=false) that is left to the next run.
     type: bool
     default: true
   wait:

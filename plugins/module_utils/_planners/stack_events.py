@@ -119,3 +119,12 @@ def log_groups_of(cluster: str, names: Sequence[str]) -> list[str]:
     """
     pattern = re.compile(rf"/aws/parallelcluster/{re.escape(cluster)}-\d{{12}}\Z")
     return sorted((name for name in names if pattern.match(name)), reverse=True)
+
+
+def function_log_groups(names: Sequence[str], stack_ids: Sequence[str]) -> list[str]:
+    """Those of ``names`` that are logs of the functions by which clusters are cleaned up when they are deleted.
+
+    ParallelCluster calls the functions ``pcluster-<what>-<last part of the stack's ARN>``.
+    """
+    endings = tuple(f"-{identity.rpartition('/')[2]}" for identity in stack_ids)
+    return sorted(name for name in names if endings and name.endswith(endings))

@@ -204,7 +204,7 @@ class Pcluster:
         """Delete the log groups of this name, unless they are to be kept or nodes still write into them."""
         if self._params["keep_logs"]:
             return
-        groups = self._stack.log_groups()
+        groups = self._stack.all_log_groups()
         if groups and not gone:
             self._warn(f"The log groups of {self._name} are deleted by the next run, when the cluster is gone.")
             return

@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._waiting import P
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import cloudformation, logs
 
 GROUPS = "/aws/parallelcluster/"
+FUNCTION_GROUPS = "/aws/lambda/pcluster-"
 
 
 class Stack:
@@ -40,6 +41,12 @@ class Stack:
     def log_groups(self) -> list[str]:
         """The log groups of all clusters that had this name, newest first."""
         return stack_events.log_groups_of(self.name, logs.log_groups(self._cloudwatch, f"{GROUPS}{self.name}-"))
+
+    def all_log_groups(self) -> list[str]:
+        """The same, and those of the functions that came and went with these clusters."""
+        names = logs.log_groups(self._cloudwatch, FUNCTION_GROUPS)
+        ids = cloudformation.stack_ids(self._cfn, self.name)
+        return [*self.log_groups(), *stack_events.function_log_groups(names, ids)]
 
     def wait(self, kind: str, arn: str, timeout: float) -> str:
         """Wait until an operation (``create``, ``update``, ``delete``) has ended and return the stack's status.

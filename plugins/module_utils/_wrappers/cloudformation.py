@@ -9,6 +9,7 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
+from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.stack_events import begins
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.ec2 import one_call
@@ -36,6 +37,13 @@ def describe_stack(client: Client, name: str) -> Item | None:
     return dict(stacks[0]) if stacks else None
 
 
+@one_call("list the stacks")
+def stack_ids(client: Client, name: str) -> list[str]:
+    """The ARNs of every stack that has or had a name; CloudFormation remembers deleted ones for 90 days."""
+    found = _RETRY(lambda: client.get_paginator("list_stacks").paginate().build_full_result())()
+    return [stack["StackId"] for stack in found.get("StackSummaries", ()) if stack["StackName"] == name]
+
+
 @one_call("list the stack's events")
 def stack_events(client: Client, name: str, whole: bool = False) -> list[Item]:
     """Events of the newest operation on a stack, newest first; with ``whole`` all that are kept. [] for no stack."""
@@ -59,7 +67,10 @@ def stack_events(client: Client, name: str, whole: bool = False) -> list[Item]:
 
 @one_call("read the stack's template")
 def resource_count(client: Client, name: str) -> int:
-    """How many resources the stack's template has."""
+    """How many resources the stack's template has; 0 where that cannot be known."""
     body = _RETRY(client.get_template)(StackName=name)["TemplateBody"]
-    # ParallelCluster's templates are JSON, which boto3 hands out decoded; of another language we would not know.
+    # Boto3 decodes JSON. ParallelCluster writes YAML without any tag of CloudFormation's.
+    if isinstance(body, str) and HAS_YAML:
+        with suppress(Exception):
+            body = yaml_load(body)
     return len(body.get("Resources", ())) if isinstance(body, dict) else 0

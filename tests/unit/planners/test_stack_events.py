@@ -56,6 +56,12 @@ def test_many_failures_are_cut_short() -> None:
     assert planner.failure_text(failed, "").endswith("; 2 more")
 
 
+def test_log_groups_of_functions_go_by_the_stack() -> None:
+    names = ["/aws/lambda/pcluster-CleanupRoute53-1-2", "/aws/lambda/pcluster-CleanupRoute53-3"]
+    assert planner.function_log_groups(names, ["arn:aws:cloudformation:us-west-2:1:stack/tc/1-2"]) == names[:1]
+    assert planner.function_log_groups(names, []) == []
+
+
 def test_log_groups_of_a_cluster_are_not_those_of_its_namesakes() -> None:
     mine = ["/aws/parallelcluster/tc-202601010000", "/aws/parallelcluster/tc-202701010000"]
     other = ["/aws/parallelcluster/tc-2-202601010000", "/aws/parallelcluster/tc-x"]
