@@ -51,9 +51,10 @@ def call(
     """Run an operation and return its answer. Raises PclusterError.
 
     ``python`` is the interpreter with aws-parallelcluster, by default the running one. ``operation`` is a function of
-    ``pcluster.lib`` by its name, or one of the worker's own (``version``, ``schema``, ``cluster_state``,
-    ``delete_cluster_keep_logs``); ``arguments`` are its keywords. ``environment`` is added to this process's, and
-    what is None there is taken away: credentials and endpoints go this way and are never an argument of a program.
+    ``pcluster.lib`` by its name, or one of the worker's own (``version``, ``schema``, ``update_policies``,
+    ``cluster_state``, ``delete_cluster_keep_logs``); ``arguments`` are its keywords. ``environment`` is added to this
+    process's, and what is None there is taken away: credentials and endpoints go this way and are never an
+    argument of a program.
     """
     interpreter = python or sys.executable
     request = json.dumps({"operation": operation, "arguments": dict(arguments), "region": region}, default=str)
