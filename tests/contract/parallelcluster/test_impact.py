@@ -118,9 +118,9 @@ def current(site: Any) -> Item:
 def fleet(site: Any, status: str) -> None:
     """Wait until the fleet has a status."""
 
-    def look() -> str | bool:
+    def look() -> bool:
         found = site.pcluster("describe-compute-fleet", "--cluster-name", "demo")
-        return found.get("status") != status or status
+        return bool(found.get("status") == status)
 
     site.until(look)
 
