@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ PARAMETERS = {
     "base/amazon-linux-2023": "ami-0b5e2023000000003",
 }
 ROOT_SIZE = 40  # GiB
+# Beginnings of the names of AWS's managed policies that clusters, their functions and image builds use.
+POLICIES = ("AmazonEC2", "AmazonS3", "AmazonSSM", "AWSLambda", "CloudWatchAgent", "EC2InstanceProfile", "AmazonFSx")
 
 
 def prepare() -> None:
@@ -37,11 +40,16 @@ def _block_devices(self: Any) -> list[dict[str, Any]]:
 
 
 def install() -> None:
-    """Give the images a root volume, and answer for their SSM parameters."""
+    """Give the images a root volume, answer for their SSM parameters, and keep the policies that nodes may have."""
+    import moto.iam.models as iam
     import moto.ssm.models as ssm
     from moto.ec2.models.amis import Ami
 
     Ami.block_device_mappings = property(_block_devices)
+    # All of them take a second at each reset.
+    policies = json.loads(iam.aws_managed_policies_data)
+    kept = {name: policy for name, policy in policies.items() if name.startswith(POLICIES)}
+    iam.aws_managed_policies_data = json.dumps(kept)
     stock = ssm.ParameterDict._check_loading_status
     parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, image_id in PARAMETERS.items()}
 
