@@ -10,11 +10,18 @@ short_description: The nodes of a Trainium cluster as an inventory
 description:
   - Finds the instances of a cluster by their tag C(trainium:cluster) and makes them hosts with what multi-node
     training needs, such as their rank and the address of rank 0.
-  - The groups V(head) and V(compute) always exist, empty if need be. Further groups are C(cluster_<name>),
-    C(type_<instance type>), C(zone_<availability zone>) and C(placement_group_<name>), with every other character than
-    a letter, a digit or C(_) replaced by C(_).
+  - The groups V(head), V(compute) and V(login) always exist, empty if need be. Further groups are C(cluster_<name>),
+    C(type_<instance type>), C(zone_<availability zone>), C(placement_group_<name>), and in a ParallelCluster
+    C(queue_<name>) and C(compute_resource_<name>), with every other character than a letter, a digit or C(_) replaced
+    by C(_).
   - The group V(compute) holds the instances whose tag C(trainium:role) is V(compute), in the order of their ranks.
     The group V(head) holds the instance whose role is V(head), or else the node with rank 0.
+  - Instances of AWS ParallelCluster have their role from the tag C(parallelcluster:node-type) instead, and a compute
+    node never stands in for the head. Compute nodes are named as in Slurm, such as V(train-dy-trn1-1). Those names are
+    read from the cluster's table in DynamoDB, one read for a cluster and its region however many nodes there are, and
+    none for a cluster that is no ParallelCluster or has no living compute node.
+  - Without the table or the permission C(dynamodb:Scan) for it, compute nodes have the other names of O(hostnames), and
+    a warning says so.
   - Nodes are ordered by launch time, launch index and instance id, so that nodes added later come last.
     Pending and running nodes have a rank.
   - Each instance is reduced to the fields that matter before it is cached and before it becomes a host, so that
@@ -26,6 +33,10 @@ notes:
     C(efa_interface_count), C(instance_id), C(instance_type), C(instance_state), C(instance_tags), C(image_id),
     C(availability_zone), C(aws_region), C(subnet_id), C(placement_group), C(launch_time), C(cluster_name) and
     C(node_role).
+  - Nodes of a ParallelCluster also have C(parallelcluster_name), its compute nodes C(queue), C(compute_resource),
+    C(slurm_node_name) and C(slurm_node_kind), which is V(static), V(dynamic) or, like the name, empty where unknown.
+  - A ParallelCluster made without the tag C(trainium:cluster) is found by O(filters), as the examples show; its
+    C(cluster_name) is then its own name.
   - The name of the configuration file ends in C(nodes.yml) or C(nodes.yaml).
 author:
   - The trainium.cluster founders (@trainium)
@@ -78,12 +89,13 @@ options:
     description:
       - What a host is named by, in order of preference; the instance id if nothing else serves or if two instances
         would share a name.
-      - Each is V(short-private-dns-name), V(private-dns-name), V(private-ip-address), V(ip-address), V(dns-name),
-        V(instance-id) or V(tag:<key>).
-      - The first, such as V(ip-10-77-16-5), is the node's own host name and its name in Slurm.
+      - Each is V(slurm-node-name), V(short-private-dns-name), V(private-dns-name), V(private-ip-address),
+        V(ip-address), V(dns-name), V(instance-id) or V(tag:<key>).
+      - V(slurm-node-name) is that of a ParallelCluster's compute nodes; others have none. Elsewhere
+        V(short-private-dns-name), such as V(ip-10-77-16-5), is the node's own host name and its name in Slurm.
     type: list
     elements: str
-    default: [short-private-dns-name, private-ip-address, instance-id]
+    default: [slurm-node-name, short-private-dns-name, private-ip-address, instance-id]
   address:
     description:
       - The address to connect to. V(private) is that of the primary interface. V(public) is the public one, and the
@@ -142,6 +154,14 @@ cache_connection: ~/.cache/trainium
 plugin: trainium.cluster.nodes
 cluster_name: bert
 bastion: ec2-user@192.0.2.10
+
+---
+# A ParallelCluster that was made without this collection, by way of its head node
+plugin: trainium.cluster.nodes
+filters:
+  tag-key: parallelcluster:node-type
+  tag:parallelcluster:cluster-name: demo
+bastion: ubuntu@head
 """
 
 import hashlib
@@ -166,7 +186,7 @@ from ansible.errors import AnsibleParserError
 from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances, slurm_names
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import nodes as planner
 
 # DescribeInstances returns at most this many per page.
@@ -181,6 +201,11 @@ REMEDIES = {
     "RequestExpired": "the credentials or this machine's clock are out of date; log in again or set the clock",
     "SignatureDoesNotMatch": "AWS does not accept the credentials; check the secret key",
     "UnauthorizedOperation": "the credentials lack the permission ec2:DescribeInstances; have it granted",
+}
+# Answers of DynamoDB with which nodes do without their names in Slurm.
+NO_NAMES = {
+    "AccessDeniedException": "the credentials lack the permission dynamodb:Scan for the table {0} in {1}",
+    "ResourceNotFoundException": "there is no table {0} in {1}",
 }
 
 
@@ -197,7 +222,7 @@ def _plain(value: Any) -> Any:
 
 
 class InventoryModule(AWSInventoryBase):
-    """Options, one AWS call and the inventory; what the nodes are is decided in the planner."""
+    """Options, the AWS calls and the inventory; what the nodes are is decided in the planner."""
 
     NAME = "trainium.cluster.nodes"
     INVENTORY_FILE_SUFFIXES = ("nodes.yml", "nodes.yaml")
@@ -227,7 +252,9 @@ class InventoryModule(AWSInventoryBase):
     def get_cache_key(self, path: str) -> str:
         """One entry per question asked, not per file: the answer for another cluster, account or API never serves."""
         asked = [self.get_option(name) for name in ("profile", "access_key", "assume_role_arn", "endpoint_url")]
-        asked += [os.environ.get(name) for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2")]
+        asked += [
+            os.environ.get(name) for name in (f"AWS_ENDPOINT_URL{service}" for service in ("", "_EC2", "_DYNAMODB"))
+        ]
         asked += [self._regions(), self._filters()]
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:16]
         return f"{super().get_cache_key(path)}_{digest}"
@@ -243,7 +270,7 @@ class InventoryModule(AWSInventoryBase):
             )
             cached, records = self.get_cached_result(path, cache)
             if not cached:
-                records = [record for region in self._regions() for record in self._describe(region)]
+                records = self._named([one for region in self._regions() for one in self._describe(region)])
             found = planner.plan_nodes(records, options)
         except planner.NodesError as error:
             raise AnsibleParserError(f"{path}: {error}.") from None
@@ -278,6 +305,25 @@ class InventoryModule(AWSInventoryBase):
         except (aws.BotoCoreError, aws.ClientError) as error:
             self._refuse(error, region, client.meta.endpoint_url)
 
+    def _named(self, records: list[planner.Record]) -> list[planner.Record]:
+        """The records with the names that Slurm has for a ParallelCluster's compute nodes; one read per cluster."""
+        answers, unknown = {}, []
+        for table in slurm_names.tables(records):
+            client = self.client("dynamodb", region=table.region, config=CLIENT_CONFIG)
+            try:
+                pages = client.get_paginator("scan").paginate(
+                    TableName=table.name, ProjectionExpression=slurm_names.PROJECTION, ConsistentRead=True
+                )
+                answers[table] = [item for page in pages for item in page["Items"]]
+            except (aws.BotoCoreError, aws.ClientError) as error:
+                code = error.response["Error"]["Code"] if isinstance(error, aws.ClientError) else ""
+                if code not in NO_NAMES:
+                    self._refuse(error, table.region, client.meta.endpoint_url)
+                unknown.append(NO_NAMES[code].format(table.name, table.region))
+        if unknown:
+            self.display.warning(f"Compute nodes go by other names than in Slurm: {'; '.join(unknown)}.")
+        return slurm_names.name_nodes(records, answers)
+
     def _refuse(self, error: Exception, region: str, endpoint: str) -> NoReturn:
         """One sentence for an error of the AWS SDK."""
         if isinstance(error, aws.ClientError):
@@ -292,7 +338,7 @@ class InventoryModule(AWSInventoryBase):
         raise AnsibleParserError(f"Cannot list the nodes in {region}: {reason}.") from None
 
     def _populate(self, found: list[planner.Node]) -> None:
-        for group in (planner.HEAD, planner.COMPUTE):
+        for group in (planner.HEAD, planner.COMPUTE, planner.LOGIN):
             self.inventory.add_group(group)
         strict, compose = self.get_option("strict"), self.get_option("compose")
         groups, keyed_groups = self.get_option("groups"), self.get_option("keyed_groups")

@@ -17,6 +17,9 @@ ROLE_TAG = "trainium:role"
 SET_TAG = "trainium:set"
 # Which launch of the set an instance comes from.
 GENERATION_TAG = "trainium:generation"
+# How AWS ParallelCluster marks its instances.
+PARALLELCLUSTER_TAG = "parallelcluster:cluster-name"
+_NODE_TYPES = {"HeadNode": "head", "Compute": "compute", "LoginNode": "login"}
 
 LIVE_STATES = ("pending", "running", "stopping", "stopped")
 DEAD_STATES = ("shutting-down", "terminated")
@@ -28,6 +31,23 @@ Node = dict[str, Any]
 def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
     """The tags of any resource that EC2 describes."""
     return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
+
+
+def parallelcluster_of(tags: Mapping[str, str]) -> dict[str, str]:
+    """What ParallelCluster's tags say of an instance; {} if they are not there.
+
+    ``parallelcluster_name``; ``node_role`` where the type of node is known; ``queue`` and ``compute_resource`` of
+    compute nodes.
+    """
+    if not tags.get(PARALLELCLUSTER_TAG):
+        return {}
+    found = {
+        "parallelcluster_name": tags[PARALLELCLUSTER_TAG],
+        "node_role": _NODE_TYPES.get(tags.get("parallelcluster:node-type", ""), ""),
+        "queue": tags.get("parallelcluster:queue-name", ""),
+        "compute_resource": tags.get("parallelcluster:compute-resource-name", ""),
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def node_of(instance: Mapping[str, Any]) -> Node:

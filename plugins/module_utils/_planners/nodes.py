@@ -18,8 +18,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners import 
 
 HEAD = "head"
 COMPUTE = "compute"
+LOGIN = "login"
 LIVE_STATES = ("pending", "running")
-DEFAULT_HOSTNAMES = ("short-private-dns-name", "private-ip-address", "instance-id")
+DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-address", "instance-id")
 
 Record = dict[str, Any]
 
@@ -44,6 +45,7 @@ _NOT_IN_GROUP_NAMES = re.compile(r"[^A-Za-z0-9_]")
 _HOP = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
 _BASTION = re.compile(rf"{_HOP}(?:,{_HOP})*")
 _HOSTNAME_FIELDS = {
+    "slurm-node-name": "slurm_node_name",
     "private-dns-name": "private_dns_name",
     "private-ip-address": "private_address",
     "ip-address": "public_address",
@@ -84,19 +86,23 @@ class Cluster(NamedTuple):
 def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
     """Keep of one ``Instances[]`` item of DescribeInstances what nodes are made of; the rest is dropped.
 
-    Fields that EC2 leaves out (no public address, no placement group) become ''.
+    Fields that EC2 leaves out (no public address, no placement group) become ''. What an instance is in its
+    ParallelCluster wins over our tags, which all of a cluster's instances share.
     """
     node = instances.node_of(instance)
+    tags = node["tags"]
+    parallelcluster = instances.parallelcluster_of(tags)
     return {
         **{field: node[field] for field in _KEPT},
         "instance_state": node["state"],
-        "cluster_name": node["tags"].get(instances.CLUSTER_TAG, ""),
-        "node_role": node["tags"].get(instances.ROLE_TAG, ""),
+        "cluster_name": tags.get(instances.CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
+        "node_role": tags.get(instances.ROLE_TAG, ""),
         "aws_region": region,
         "private_address": node["private_ip_address"],
         "public_address": node["public_ip_address"],
         "public_dns_name": instance.get("PublicDnsName") or "",
-        "instance_tags": node["tags"],
+        "instance_tags": tags,
+        **parallelcluster,
     }
 
 
@@ -104,7 +110,8 @@ def clusters(records: Iterable[Record]) -> list[Cluster]:
     """Split by cluster (sorted by name), order, rank, and choose the head.
 
     Only pending and running compute nodes have a rank. The head is the first instance of role head that is pending
-    or running, else the node with rank 0.
+    or running, else the node with rank 0; a ParallelCluster always has a head of its own, which none of its compute
+    nodes replaces.
     """
     by_name: dict[str, list[Record]] = {}
     for record in records:
@@ -114,7 +121,8 @@ def clusters(records: Iterable[Record]) -> list[Cluster]:
         members = instances.in_order(members)
         live = [record for record in members if record["instance_state"] in LIVE_STATES]
         ranked = [record for record in live if record["node_role"] == COMPUTE]
-        heads = [record for record in live if record["node_role"] == HEAD] or ranked
+        heads = [record for record in live if record["node_role"] == HEAD]
+        heads = heads or [record for record in ranked if "parallelcluster_name" not in record]
         result.append(Cluster(members, ranked, heads[0] if heads else None))
     return result
 
@@ -126,7 +134,7 @@ def group_name(prefix: str, value: str) -> str:
 
 def group_names(record: Record, is_head: bool) -> list[str]:
     """The groups of one node."""
-    names = [COMPUTE] if record["node_role"] == COMPUTE else []
+    names = [record["node_role"]] if record["node_role"] in (COMPUTE, LOGIN) else []
     if is_head:
         names.append(HEAD)
     for prefix, field in (
@@ -134,8 +142,10 @@ def group_names(record: Record, is_head: bool) -> list[str]:
         ("type", "instance_type"),
         ("zone", "availability_zone"),
         ("placement_group", "placement_group"),
+        ("queue", "queue"),
+        ("compute_resource", "compute_resource"),
     ):
-        if record[field]:
+        if record.get(field):
             names.append(group_name(prefix, record[field]))
     return names
 
@@ -151,7 +161,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
         elif preference.startswith("tag:"):
             name = record["instance_tags"].get(preference[4:], "")
         elif preference in _HOSTNAME_FIELDS:
-            name = record[_HOSTNAME_FIELDS[preference]]
+            name = record.get(_HOSTNAME_FIELDS[preference], "")
         else:
             known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
             raise NodesError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
@@ -200,6 +210,11 @@ def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
     if host != HEAD:
         return bastion, ""
     if cluster.head is None:
+        if cluster.ranked:
+            raise NodesError(
+                f"bastion is {HEAD}, but cluster {cluster.ranked[0]['cluster_name']!r} has no running head; "
+                "start it or name another bastion"
+            )
         return "", ""
     if not cluster.head["public_address"]:
         raise NodesError(
