@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sandbox import parallelcluster
+from sandbox.forward import NAME as AWS_NAME
 from sandbox.image import suite, tag
 from sandbox.mirror import NAME as MIRROR_NAME
 from sandbox.mirror import PORT as MIRROR_PORT
@@ -45,6 +47,7 @@ class Instance:
     user_data: str | None = None
     public_key: str | None = None
     efa_interfaces: int = 0
+    image_name: str = ""
 
     @classmethod
     def from_api(cls, record: dict[str, Any]) -> Instance:
@@ -52,6 +55,11 @@ class Instance:
         known = {key: value for key, value in record.items() if key in cls.__dataclass_fields__}
         known["public_ips"] = tuple(known.get("public_ips") or ())
         return cls(**known)
+
+    @property
+    def parallelcluster(self) -> bool:
+        """Whether its image is one of ParallelCluster, an official one or one that was built from it."""
+        return self.image_name.startswith(("aws-parallelcluster-", "parallelcluster-"))
 
     @property
     def gateway(self) -> str:
@@ -73,6 +81,10 @@ class Hosts:
     def network(self, vpc_id: str) -> str:
         return f"{self.paths.name}-{vpc_id}"
 
+    def pool(self, vpc_id: str) -> Path:
+        """The folder with the shared file systems of a VPC."""
+        return self.paths.filesystems / vpc_id
+
     def ensure_network(self, instance: Instance) -> None:
         """Make the VPC's network unless it is there: closed to the world, the machine at its first address."""
         name = self.network(instance.vpc_id)
@@ -84,8 +96,11 @@ class Hosts:
         """Write the folder that the host reads at boot, as a real one reads the metadata service."""
         folder = self.paths.hosts / instance.instance_id
         folder.mkdir(parents=True, exist_ok=True)
+        names = f"{MIRROR_NAME} {AWS_NAME}"
         files = {
-            "hosts": f"127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n{instance.gateway} {MIRROR_NAME}\n",
+            "hosts": f"127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n{instance.gateway} {names}\n",
+            "resolv.conf": f"nameserver {instance.gateway}\noptions timeout:1 attempts:1\n",
+            "meta-data": f"instance-id: {instance.instance_id}\nlocal-hostname: {instance.hostname}\n",
             "authorized_keys": f"{instance.public_key.strip()}\n" if instance.public_key else "",
             "instance-id": instance.instance_id + "\n",
             "instance-type": instance.instance_type + "\n",
@@ -110,7 +125,14 @@ class Hosts:
             *("--volume", f"{seed}/sandbox.sources:/etc/apt/sources.list.d/sandbox.sources:ro"),
             *("--volume", f"{self.paths.mirror}/sandbox.gpg:/etc/apt/keyrings/sandbox.gpg:ro"),
         ]
-        self.podman.run("run", "-d", *options, f"{IMAGE}:{tag()}")
+        image = f"{IMAGE}:{tag()}"
+        if instance.parallelcluster:
+            pool = self.pool(instance.vpc_id)
+            pool.mkdir(parents=True, exist_ok=True)
+            # The file systems that AWS would serve.
+            options += ["--volume", f"{pool}:/filesystems"]
+            image = f"{IMAGE}:{parallelcluster.tag()}"
+        self.podman.run("run", "-d", *options, image)
 
     def restart(self, instance_id: str) -> None:
         """Start a host again that was stopped; its disk is as it was."""

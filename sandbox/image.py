@@ -31,6 +31,8 @@ MIRRORED = [
     *("prometheus", "prometheus-node-exporter", "python3-prometheus-client"),
     # Parses the repository files of the distributions that are not booted here.
     *("dnf", "dnf-plugins-core"),
+    # What the image of ParallelCluster has beyond the base.
+    *("cloud-init", "jq", "curl"),
 ]
 
 # No unit of the image may wait for hardware, the network or a login.

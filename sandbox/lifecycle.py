@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox import api, image, machine, mirror, settings, standins, wheels
+from sandbox import api, forward, image, machine, mirror, settings, standins, wheels
 from sandbox.errors import SandboxError
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import Podman
 
-# Process -> its command line after the interpreter.
+ADDRESS = ["--host", api.HOST, "--port", str(api.PORT)]
+# Process -> its command line after the interpreter. Head nodes are hosts here, and signal by themselves.
 SERVICES = {
-    "emulator": ["-m", "sandbox.emulator", "--host", api.HOST, "--port", str(api.PORT), "--pending", "1"],
+    "emulator": ["-m", "sandbox.emulator", *ADDRESS, "--pending", "1", "--waiting", "signal"],
     "reconciler": ["-m", "sandbox.reconciler"],
 }
 
@@ -46,7 +47,10 @@ def _pid(paths: Paths, service: str) -> int | None:
 
 def _start(paths: Paths, service: str) -> subprocess.Popen[bytes]:
     """Start a service in a session of its own, its output in the logs folder."""
-    environment = {**os.environ, "TRAINIUM_SANDBOX_DIR": str(paths.root), "PYTHONUNBUFFERED": "1"}
+    # What hosts are told to call must be an address that they reach.
+    public = f"http://{forward.NAME}:{api.PORT}"
+    own = {"TRAINIUM_SANDBOX_DIR": str(paths.root), "PYTHONUNBUFFERED": "1", "EMULATOR_PUBLIC_URL": public}
+    environment = {**os.environ, **own}
     with (paths.logs / f"{service}.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, *SERVICES[service]],
@@ -114,7 +118,7 @@ def down(paths: Paths) -> str:
             for network in podman.networks():
                 podman.run("network", "rm", "-f", network)
         _unmount(paths)
-        for folder in (paths.hosts, paths.run):
+        for folder in (paths.hosts, paths.run, paths.filesystems):
             shutil.rmtree(folder, ignore_errors=True)
     return "sandbox: down"
 

@@ -52,6 +52,11 @@ class Paths:
         return self.root / "hosts"
 
     @property
+    def filesystems(self) -> Path:
+        """What the hosts share, a folder for each VPC."""
+        return self.root / "filesystems"
+
+    @property
     def ssh_key(self) -> Path:
         return self.root / "ssh" / "id_ed25519"
 

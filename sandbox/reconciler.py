@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from http.server import ThreadingHTTPServer
+from socketserver import BaseServer
 from threading import Event
 
-from sandbox import api, mirror
+from sandbox import api, forward, mirror, parallelcluster, resolver
 from sandbox.errors import SandboxError
 from sandbox.hosts import Hosts, Instance
 from sandbox.paths import Paths
@@ -29,7 +30,7 @@ class Reconciler:
         self.podman = Podman(paths)
         self.hosts = Hosts(paths, self.podman)
         self.paths = paths
-        self.mirrors: dict[str, ThreadingHTTPServer] = {}
+        self.servers: dict[str, list[BaseServer]] = {}
         self.states: dict[str, str] = {}
         self.looked = 0.0
 
@@ -58,10 +59,17 @@ class Reconciler:
         self.forget_networks({instance.vpc_id for instance in wanted.values()})
 
     def prepare(self, instance: Instance) -> None:
-        """Network and mirror of the instance's VPC."""
+        """Network, mirror, resolver and the AWS API of the instance's VPC, and the instance's image."""
         self.hosts.ensure_network(instance)
-        if instance.vpc_id not in self.mirrors:
-            self.mirrors[instance.vpc_id] = mirror.serve(self.paths, instance.gateway)
+        if instance.vpc_id not in self.servers:
+            gateway = instance.gateway
+            self.servers[instance.vpc_id] = [
+                mirror.serve(self.paths, gateway),
+                resolver.serve(gateway),
+                forward.serve(gateway),
+            ]
+        if instance.parallelcluster:
+            parallelcluster.build(self.paths, self.podman)
 
     def settle(self, instance: Instance) -> None:
         """Bring one host into the state of its instance."""
@@ -84,10 +92,11 @@ class Reconciler:
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""
-        for vpc_id in set(self.mirrors) - vpcs:
-            server = self.mirrors.pop(vpc_id)
-            server.shutdown()
-            server.server_close()
+        for vpc_id in set(self.servers) - vpcs:
+            for server in self.servers.pop(vpc_id):
+                server.shutdown()
+                server.server_close()
+            shutil.rmtree(self.hosts.pool(vpc_id), ignore_errors=True)
             self.podman.run("network", "rm", "-f", self.hosts.network(vpc_id), check=False)
 
 

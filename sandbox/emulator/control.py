@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import calls, faults, hosts, state
+from sandbox.emulator import calls, faults, hosts, names, state
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.protocol import Start, answer_error, answer_json
 
@@ -119,6 +119,9 @@ def _control(path: str, method: str, body: Any) -> Any:
     if path == "hosts":
         with state.LOCK:
             return hosts.desired()
+    if path == "names":
+        with state.LOCK:
+            return names.known()
     if path == "calls":
         return list(state.CALLS)
     if path == "calls/clear":

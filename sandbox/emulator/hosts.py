@@ -33,6 +33,7 @@ def _record(backend: Any, instance: Any) -> dict[str, Any]:
         "vpc_cidr": vpc.cidr_block if vpc else None,
         "public_ips": sorted({eni.public_ip for eni in instance.nics.values() if eni.public_ip}),
         "image_id": instance.image_id,
+        "image_name": getattr(backend.amis.get(instance.image_id), "name", ""),
         "instance_type": instance.instance_type,
         "user_data": instance.user_data or None,
         "public_key": key.material_public.decode() if key else None,

@@ -1,0 +1,25 @@
+"""What the resolver of a VPC knows: the private names of instances, and the records of Route 53's hosted zones."""
+
+from __future__ import annotations
+
+
+def known() -> dict[str, str]:
+    """Name in lower case, without the last dot -> address."""
+    from moto.ec2.models import ec2_backends
+    from moto.route53.models import route53_backends
+
+    found: dict[str, str] = {}
+    for regions in list(ec2_backends.values()):
+        for backend in list(regions.values()):
+            for reservation in list(backend.reservations.values()):
+                for instance in reservation.instances:
+                    if instance._state.name != "terminated":
+                        name = instance.private_dns_name.lower()
+                        found[name] = found[name.split(".")[0]] = instance.private_ip
+    for partitions in list(route53_backends.values()):
+        for backend in list(partitions.values()):
+            for zone in list(backend.zones.values()):
+                for record in list(zone.rrsets):
+                    if record.type_ == "A" and record.records:
+                        found[record.name.rstrip(".").lower()] = str(record.records[0])
+    return found

@@ -1,0 +1,53 @@
+"""The AWS API inside a VPC: what reaches the network's first address goes to the emulator."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import socketserver
+import threading
+
+from sandbox import api
+from sandbox.mirror import IP_FREEBIND
+
+NAME = "aws.sandbox"
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        with socket.create_connection((api.HOST, api.PORT)) as emulator:
+            threads = [
+                threading.Thread(target=_carry, args=(self.request, emulator), daemon=True),
+                threading.Thread(target=_carry, args=(emulator, self.request), daemon=True),
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+
+def _carry(source: socket.socket, target: socket.socket) -> None:
+    """Bytes from one side to the other until it has said everything."""
+    try:
+        with source.makefile("rb", buffering=0) as reader, target.makefile("wb", buffering=0) as writer:
+            shutil.copyfileobj(reader, writer)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        # One side went away; the other is told by the end of its connection.
+        return
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        self.socket.setsockopt(socket.SOL_IP, IP_FREEBIND, 1)
+        super().server_bind()
+
+
+def serve(address: str) -> socketserver.BaseServer:
+    """Forward ``ADDRESS`` at the emulator's port in a thread of this process until ``shutdown()``."""
+    server = _Server((address, api.PORT), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
