@@ -33,8 +33,8 @@ notes:
     C(efa_interface_count), C(instance_id), C(instance_type), C(instance_state), C(instance_tags), C(image_id),
     C(availability_zone), C(aws_region), C(subnet_id), C(placement_group), C(launch_time), C(cluster_name) and
     C(node_role).
-  - Nodes of a ParallelCluster also have C(parallelcluster_name), its compute nodes C(queue), C(compute_resource),
-    C(slurm_node_name) and C(slurm_node_kind), which is V(static), V(dynamic) or, like the name, empty where unknown.
+  - Compute nodes of a ParallelCluster also have C(queue), C(compute_resource), C(slurm_node_name) and
+    C(slurm_node_kind), which is V(static), V(dynamic) or, like the name, empty where unknown.
   - A ParallelCluster made without the tag C(trainium:cluster) is found by O(filters), as the examples show; its
     C(cluster_name) is then its own name.
   - The name of the configuration file ends in C(nodes.yml) or C(nodes.yaml).

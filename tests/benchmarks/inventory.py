@@ -1,10 +1,10 @@
 """Time and memory of ansible-inventory --list: trainium.cluster.nodes against amazon.aws.aws_ec2, in the same run.
 
-    python tests/benchmarks/inventory.py [instances] [--url http://127.0.0.1:5199]
+    python tests/benchmarks/inventory.py [instances] [--parallelcluster] [--url http://127.0.0.1:5199]
 
 It starts an emulator of its own unless told of one, launches the instances (1000 by default) with eight EFA
 interfaces each, lists them with both plugins and prints what each took and the ratio. Exit status 1 if nodes does not
-find all of them.
+find all of them. With --parallelcluster the instances are compute nodes of one, whose names in Slurm are in its table.
 """
 
 from __future__ import annotations
@@ -29,6 +29,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 REGION = "us-west-2"
 TYPE = "trn1.32xlarge"
 BATCH = 100
+TABLE = "parallelcluster-slurm-benchmark"
+PARALLELCLUSTER = {
+    "parallelcluster:cluster-name": "benchmark",
+    "parallelcluster:node-type": "Compute",
+    "parallelcluster:queue-name": "train",
+    "parallelcluster:compute-resource-name": "trn1",
+}
 SOURCES = {
     "nodes": "plugin: trainium.cluster.nodes\ncluster_name: benchmark\n",
     "aws_ec2": (
@@ -80,8 +87,15 @@ def healthy(port: int) -> bool:
         connection.close()
 
 
-def launch(ec2: Any, count: int) -> None:
-    """Start ``count`` instances with eight EFA interfaces, 100 at a time."""
+def client(service: str, url: str) -> Any:
+    """A client of the emulator."""
+    make: Any = boto3.client
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    return make(service, region_name=REGION, endpoint_url=url, **keys)
+
+
+def launch(ec2: Any, count: int, more: dict[str, str]) -> list[str]:
+    """Start ``count`` instances with eight EFA interfaces and ``more`` tags, 100 at a time; gives their ids."""
     offerings = ec2.describe_instance_type_offerings(
         LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [TYPE]}]
     )["InstanceTypeOfferings"]
@@ -89,10 +103,12 @@ def launch(ec2: Any, count: int) -> None:
     subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/16", AvailabilityZone=offerings[0]["Location"])["Subnet"]
     group = ec2.create_security_group(GroupName="efa", Description="efa", VpcId=vpc)["GroupId"]
     image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
-    tags = [{"Key": "trainium:cluster", "Value": "benchmark"}, {"Key": "trainium:role", "Value": "compute"}]
+    every = {"trainium:cluster": "benchmark", "trainium:role": "compute", **more}
+    tags = [{"Key": key, "Value": value} for key, value in every.items()]
+    made = []
     for start in range(0, count, BATCH):
         number = min(BATCH, count - start)
-        ec2.run_instances(
+        reply = ec2.run_instances(
             ImageId=image,
             InstanceType=TYPE,
             MinCount=number,
@@ -109,6 +125,26 @@ def launch(ec2: Any, count: int) -> None:
             ],
             TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
         )
+        made += [instance["InstanceId"] for instance in reply["Instances"]]
+    return made
+
+
+def name(dynamodb: Any, instances: list[str]) -> None:
+    """The table of the names that a ParallelCluster's nodes have in Slurm."""
+    dynamodb.create_table(
+        TableName=TABLE,
+        AttributeDefinitions=[{"AttributeName": "Id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "Id", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    items = [
+        {"Id": {"S": f"train-dy-trn1-{number}"}, "InstanceId": {"S": instance}}
+        for number, instance in enumerate(instances, 1)
+    ]
+    # BatchWriteItem takes 25 at most.
+    for start in range(0, len(items), 25):
+        requests = [{"PutRequest": {"Item": item}} for item in items[start : start + 25]]
+        dynamodb.batch_write_item(RequestItems={TABLE: requests})
 
 
 def measure(plugin: str, url: str, folder: Path) -> Cost:
@@ -146,19 +182,16 @@ def measure(plugin: str, url: str, folder: Path) -> Cost:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("instances", type=int, nargs="?", default=1000)
+    parser.add_argument("--parallelcluster", action="store_true", help="the instances are a ParallelCluster's")
     parser.add_argument("--url", help="an emulator that is running already")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as stack:
         url = arguments.url or stack.enter_context(emulator())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ec2 = boto3.client(
-            "ec2",
-            region_name=REGION,
-            endpoint_url=url,
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
-        )
-        launch(ec2, arguments.instances)
+        ec2, dynamodb = client("ec2", url), client("dynamodb", url)
+        made = launch(ec2, arguments.instances, PARALLELCLUSTER if arguments.parallelcluster else {})
+        if arguments.parallelcluster:
+            name(dynamodb, made)
         costs = {plugin: measure(plugin, url, folder) for plugin in SOURCES}
     print(f"{'':8} {'hosts':>6} {'wall s':>8} {'CPU s':>8} {'MiB':>8} {'JSON MiB':>9}")
     for plugin, cost in costs.items():

@@ -118,7 +118,6 @@ def test_the_nodes_of_a_cluster(account: Account, run: Run) -> None:
         "slurm_node_kind": "dynamic",
         "queue": "test",
         "compute_resource": "trn1",
-        "parallelcluster_name": "demo",
         "cluster_name": "demo",
         "node_role": "compute",
     }

@@ -25,7 +25,7 @@ DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-ad
 Record = dict[str, Any]
 
 # Fields of a record that serve ordering and naming and are no host variables.
-_INTERNAL = ("ami_launch_index", "public_dns_name")
+_INTERNAL = ("ami_launch_index", "public_dns_name", "parallelcluster_name")
 # Fields that a record takes from instances.node_of as they are.
 _KEPT = (
     "instance_id",

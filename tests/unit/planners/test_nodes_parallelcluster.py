@@ -71,7 +71,6 @@ def test_the_nodes_of_a_cluster() -> None:
         "slurm_node_kind": "dynamic",
         "queue": "test",
         "compute_resource": "c-5",
-        "parallelcluster_name": "demo",
         "cluster_name": "demo",
         "node_role": "compute",
         "node_rank": 1,
@@ -82,6 +81,8 @@ def test_the_nodes_of_a_cluster() -> None:
     assert nodes["train-st-trn1-1"].variables["slurm_node_kind"] == "static"
     assert "node_rank" not in nodes["ip-192-0-2-1"].variables
     assert "queue" not in nodes["ip-192-0-2-1"].variables
+    # The role has a variable of this name.
+    assert not any("parallelcluster_name" in node.variables for node in nodes.values())
 
 
 def test_a_cluster_without_our_tags_is_known_by_its_own_name() -> None:
