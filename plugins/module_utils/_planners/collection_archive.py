@@ -108,16 +108,15 @@ def build(info: Mapping[str, Any], files: Mapping[str, tuple[bytes, bool]]) -> b
             "format": _FORMAT,
         }
     )
-    packed = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream:
-        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for name, content in (("MANIFEST.json", manifest), ("FILES.json", listing)):
-                archive.addfile(_member(name, 0o644, len(content)), io.BytesIO(content))
-            for name in folders:
-                folder = _member(name, 0o755)
-                folder.type = tarfile.DIRTYPE
-                archive.addfile(folder)
-            for name in sorted(files):
-                content, executable = files[name]
-                archive.addfile(_member(name, 0o755 if executable else 0o644, len(content)), io.BytesIO(content))
-    return packed.getvalue()
+    tarred = io.BytesIO()
+    with tarfile.open(fileobj=tarred, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in (("MANIFEST.json", manifest), ("FILES.json", listing)):
+            archive.addfile(_member(name, 0o644, len(content)), io.BytesIO(content))
+        for name in folders:
+            folder = _member(name, 0o755)
+            folder.type = tarfile.DIRTYPE
+            archive.addfile(folder)
+        for name in sorted(files):
+            content, executable = files[name]
+            archive.addfile(_member(name, 0o755 if executable else 0o644, len(content)), io.BytesIO(content))
+    return gzip.compress(tarred.getvalue(), mtime=0)
