@@ -10,7 +10,8 @@ import threading
 from sandbox import api
 from sandbox.mirror import IP_FREEBIND
 
-NAME = "aws.sandbox"
+# Without a dot: before a dot the emulator would read the name of a bucket.
+NAME = "aws-sandbox"
 
 
 class _Handler(socketserver.BaseRequestHandler):

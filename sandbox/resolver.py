@@ -13,12 +13,13 @@ import threading
 import time
 
 from sandbox import api
+from sandbox.errors import SandboxError
 from sandbox.mirror import IP_FREEBIND
 
 PORT = 53
 SECONDS_KEPT = 1.0
 A, ANY, IN = 1, 255, 1
-NO_SUCH_NAME = 3
+SERVER_FAILURE, NO_SUCH_NAME = 2, 3
 
 
 class _Names:
@@ -69,6 +70,11 @@ def answer(query: bytes, address: str | None) -> bytes:
     return header + query[12:end] + record
 
 
+def failure(query: bytes) -> bytes:
+    """The reply that nobody can say: a host asks no second time."""
+    return query[:2] + struct.pack("!HHHHH", 0x8580 | SERVER_FAILURE, 0, 0, 0, 0)
+
+
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         query, connection = self.request
@@ -76,7 +82,11 @@ class _Handler(socketserver.BaseRequestHandler):
             name = question(query)[0]
         except ValueError:
             return
-        connection.sendto(answer(query, NAMES.find(name)), self.client_address)
+        try:
+            reply = answer(query, NAMES.find(name))
+        except SandboxError:
+            reply = failure(query)
+        connection.sendto(reply, self.client_address)
 
 
 class _Server(socketserver.ThreadingUDPServer):

@@ -20,6 +20,8 @@ def known() -> dict[str, str]:
         for backend in list(partitions.values()):
             for zone in list(backend.zones.values()):
                 for record in list(zone.rrsets):
-                    if record.type_ == "A" and record.records:
-                        found[record.name.rstrip(".").lower()] = str(record.records[0])
+                    if record.type == "A" and record.records:
+                        value = record.records[0]
+                        address = value["Value"] if isinstance(value, dict) else value
+                        found[record.name.rstrip(".").lower()] = str(address)
     return found

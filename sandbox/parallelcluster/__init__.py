@@ -32,7 +32,7 @@ rm -rf /var/lib/apt/lists/*
 python3 -m venv /opt/parallelcluster/venv
 /opt/parallelcluster/venv/bin/pip install -q --no-index --find-links /wheels {" ".join(WHEELS)}
 cp -a /rootfs/. /
-mkdir -p /opt/slurm/bin /opt/slurm/etc
+mkdir -p /opt/slurm/bin /opt/slurm/etc /etc/chef /opt/parallelcluster/tmp
 for tool in sacct sacctmgr salloc sattach sbatch sbcast scancel sdiag sinfo sprio squeue sreport srun sshare sstat; do
   ln -s "/usr/bin/$tool" /opt/slurm/bin/
 done
@@ -72,7 +72,8 @@ def build(paths: Paths, podman: Podman) -> str:
     if podman.image_exists(tag()):
         return name
     make_apt_repository(paths)
-    container = f"{paths.name}-build"
+    # Named so that the reconciler does not take it for a host.
+    container = f"build-{paths.name}"
     podman.run("rm", "-f", container, check=False)
     volumes = {paths.mirror: "/mirror", _wheels(paths): "/wheels", ROOTFS: "/rootfs"}
     options = [word for source, target in volumes.items() for word in ("--volume", f"{source}:{target}:ro")]

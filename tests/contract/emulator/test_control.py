@@ -107,3 +107,16 @@ def test_hosts_say_what_a_host_needs(lab: Any) -> None:
 def test_the_control_api_says_what_is_wrong(lab: Any) -> None:
     assert "instance_type" in lab.api.control("POST", "capacity", {"count": 1})["error"]
     assert "no such path" in lab.api.control("GET", "nonsense")["error"]
+
+
+def test_names_are_those_of_instances_and_hosted_zones(lab: Any) -> None:
+    lab.run()
+    instance = lab.shown()[0]
+    route53 = lab.client("route53")
+    zone = route53.create_hosted_zone(Name="demo.pcluster", CallerReference="1")["HostedZone"]["Id"]
+    record = {"Name": "train-dy-a-1.demo.pcluster", "Type": "A", "TTL": 1, "ResourceRecords": [{"Value": "10.77.0.9"}]}
+    changes = {"Changes": [{"Action": "UPSERT", "ResourceRecordSet": record}]}
+    route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=changes)
+    names = lab.api.control("GET", "names")
+    assert names[instance["PrivateDnsName"].split(".")[0]] == instance["PrivateIpAddress"]
+    assert names["train-dy-a-1.demo.pcluster"] == "10.77.0.9"
