@@ -113,10 +113,6 @@ def test_check_mode_on_a_blank_account_makes_nothing(role: Role) -> None:
     ("changes", "sentence"),
     [
         (
-            {"parallelcluster_version": "3.0.0"},
-            f"{sys.executable} has aws-parallelcluster 3.16.1, and version 3.0.0 is wanted",
-        ),
-        (
             {"trainium_shared_dir": "/data"},
             "trainium_shared_dir is '/data', and the nodes of bert share only /home, /shared",
         ),
