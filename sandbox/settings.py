@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 
 from sandbox import api, mirror, standins, wheels
 from sandbox.paths import REPOSITORY, Paths
@@ -44,6 +45,11 @@ neuron_venv_torchvision_version: none
 monitoring_pip_index_url: {site}/simple/
 monitoring_pip_trusted_hosts:
   - {mirror.NAME}
+
+# The library of ParallelCluster is in the environment of the sandbox itself.
+parallelcluster_python: {sys.executable}
+parallelcluster_configuration:
+  scaledown_idletime: 1
 
 # A process a NeuronCore would be 32 a host; this machine's CPUs carry two.
 trainium_training:

@@ -143,7 +143,9 @@ def main() -> None:
     code, out, err = module.run_command([scontrol, "show", "job", "--oneliner", str(job_id)])
     if code and "Invalid job id" not in err:
         module.fail_json(
-            msg=f"slurm_job_info: Slurm does not answer ({err.strip()}); check slurmctld on the head node."
+            msg=f"slurm_job_info: Slurm does not answer ({err.strip()}); check slurmctld on the head node.",
+            # A busy controller answers later.
+            transient=True,
         )
     job = job_of(out)
     text = read_tail(module.params["log"])
