@@ -158,7 +158,7 @@ FAULTS: tuple[Fault, ...] = (
         "rendezvous timeout",
         "The processes of a job did not all find each other in time: a node did not start, rank 0's address or port is "
         "wrong, or the security group closes the port.",
-        "Look at the log of the node that is missing, then run playbooks/nodes.yml with --tags verify, which tests "
+        "Look at the log of the node that is missing; with backend ec2, playbooks/nodes.yml with --tags verify tests "
         "names, ports and an all-reduce.",
         (
             ("rendezvoustimeouterror",),
