@@ -79,7 +79,7 @@ options:
     default: default
   ebs_optimized:
     description:
-      - Whether the reservation is for instances with EBS optimization at an extra price. Trainium types have it without.
+      - Whether the reservation is for instances with EBS optimization at an extra price. Trainium types have it as is.
     type: bool
     default: false
   match_criteria:

@@ -61,6 +61,12 @@ options:
     description: Whether to keep a copy of the file, with the time in its name, before it is changed.
     type: bool
     default: true
+  cloud_init_config:
+    description:
+      - A configuration file of cloud-init, whose text is returned in RV(cloud_init).
+      - Where it is given, cloud-init is asked first. While it is at work the file is left alone, as cloud-init may
+        still write it; repeat the task until C(cloud_init.finished) is true.
+    type: path
   unsafe_writes:
     description: Whether to write in place where the file cannot be replaced, as with a bind mount in a container.
     type: bool
@@ -125,6 +131,11 @@ repaired:
   type: list
   elements: str
   sample: ["127.0.1.1 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
+cloud_init:
+  description: Whether cloud-init is on the host, has finished, and what O(cloud_init_config) says.
+  returned: O(cloud_init_config) is given
+  type: dict
+  sample: {"present": true, "finished": true, "config": "manage_etc_hosts: false\n"}
 backup_file:
   description: Where the file as it was is kept.
   returned: changed and O(backup=true), outside check mode
@@ -133,6 +144,7 @@ backup_file:
 """
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -174,6 +186,20 @@ def _plan(module: AnsibleModule, current: str) -> EtcHostsPlan:
     return plan_etc_hosts(current, parse_entries(module.params["entries"] or ""), module.params["marker"], own)
 
 
+def _cloud_init(module: AnsibleModule) -> dict[str, Any]:
+    """What the host's cloud-init is at; without one there is nothing to wait for."""
+    program = module.get_bin_path("cloud-init")
+    if program is None:
+        return {"present": False, "finished": True, "config": ""}
+    code, output, errors = module.run_command([program, "status"], environ_update={"LC_ALL": "C"})
+    # 1 and 2: it has finished with errors or warnings, which is for others to judge.
+    if code not in (0, 1, 2):
+        reason = (errors.strip().splitlines() or [f"code {code}"])[-1]
+        module.fail_json(msg=f"cloud-init does not say how far it is ({reason}); run 'cloud-init status' on the host.")
+    finished = re.search(r"status: (running|not run|not started)", output) is None
+    return {"present": True, "finished": finished, "config": _read(Path(module.params["cloud_init_config"]))}
+
+
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
@@ -183,12 +209,18 @@ def main() -> None:
             "marker": {"type": "str", "default": "trainium.cluster"},
             "path": {"type": "path", "default": "/etc/hosts"},
             "backup": {"type": "bool", "default": True},
+            "cloud_init_config": {"type": "path"},
             "unsafe_writes": {"type": "bool", "default": False},
         },
         required_if=[("mode", "entries", ["entries"])],
         supports_check_mode=True,
     )
     path = Path(os.path.realpath(module.params["path"]))
+    asked: dict[str, Any] = {}
+    if module.params["cloud_init_config"]:
+        asked["cloud_init"] = _cloud_init(module)
+        if not asked["cloud_init"]["finished"]:
+            module.exit_json(changed=False, repaired=[], faults=[], before=[], after=[], **asked)
     try:
         current = _read(path)
         plan = _plan(module, current)
@@ -207,6 +239,7 @@ def main() -> None:
         ],
         "before": gone,
         "after": come,
+        **asked,
     }
     if module._diff:
         header = str(path)

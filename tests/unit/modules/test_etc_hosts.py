@@ -103,3 +103,46 @@ def test_entries_are_needed_where_they_are_written(tmp_path: Path, capsys: pytes
     result = run(capsys, path=str(tmp_path / "hosts"), tmp=tmp_path, entries=None)
     assert result["rc"] == 1
     assert result["msg"].startswith("There is no entry to write")
+
+
+@pytest.mark.parametrize(("status", "code"), [("running", 0), ("not run", 0), ("not started", 0)])
+def test_a_file_that_cloud_init_may_still_write_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: str, code: int
+) -> None:
+    result = with_cloud_init(tmp_path, capsys, monkeypatch, f"echo 'status: {status}'; exit {code}")
+    assert result["cloud_init"] == {"present": True, "finished": False, "config": ""}
+    assert not result["changed"]
+    assert (tmp_path / "hosts").read_text() == BROKEN
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_after_cloud_init_the_file_is_repaired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    (tmp_path / "95.cfg").write_text("manage_etc_hosts: false\n")
+    result = with_cloud_init(tmp_path, capsys, monkeypatch, f"echo 'status: done'; exit {code}")
+    assert result["cloud_init"] == {"present": True, "finished": True, "config": "manage_etc_hosts: false\n"}
+    assert result["changed"]
+    assert (tmp_path / "hosts").read_text() == SOUND
+
+
+def test_a_cloud_init_that_does_not_answer_stops_the_module(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = with_cloud_init(tmp_path, capsys, monkeypatch, "echo 'no such option' >&2; exit 64")
+    assert result["rc"] == 1
+    assert "cloud-init does not say how far it is (no such option)" in result["msg"]
+    assert (tmp_path / "hosts").read_text() == BROKEN
+
+
+def with_cloud_init(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, script: str
+) -> dict[str, Any]:
+    """The result for a broken file on a host whose cloud-init is a script."""
+    program = tmp_path / "bin" / "cloud-init"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    (tmp_path / "hosts").write_text(BROKEN)
+    return run(capsys, path=str(tmp_path / "hosts"), tmp=tmp_path, cloud_init_config=str(tmp_path / "95.cfg"))
