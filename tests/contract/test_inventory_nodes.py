@@ -143,7 +143,7 @@ def test_groups_and_host_variables(account: Cluster, run: Run) -> None:
         }
         assert {key: variables[key] for key in wanted} == wanted
         assert variables["private_dns_name"].partition(".")[0] == name
-        assert variables["ansible_ssh_common_args"] == f"-o HostKeyAlias={node['InstanceId']}"
+        assert variables["ansible_ssh_common_args"].startswith(f"-o HostKeyAlias={node['InstanceId']} -o ServerAlive")
 
     graph = run("ansible-inventory", "-i", NODES, "--graph")
     assert graph.returncode == 0

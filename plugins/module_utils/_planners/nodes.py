@@ -238,6 +238,8 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
         return {}
     arguments = [options.ssh_common_args] if options.ssh_common_args else []
     arguments.append(f"-o HostKeyAlias={record['instance_id']}")
+    # A command may be silent for longer than NAT gateways and firewalls keep a connection.
+    arguments.append("-o ServerAliveInterval=30")
     if hop and address == private:
         arguments.append(f"-o ProxyJump={shlex.quote(hop)}")
     return {
