@@ -139,7 +139,7 @@ def test_a_token_that_EC2_remembers_longer_than_it_shows(reservations: Reservati
 def test_count_end_and_tags_are_modified(reservations: Reservations) -> None:
     first = reservations.run()
     end = later(days=3)
-    change = {"count": 5, "end_date": end, "tags": {"team": "text"}}
+    change: dict[str, Any] = {"count": 5, "end_date": end, "tags": {"team": "text"}}
     checked = reservations.run(check=True, **change)
     assert checked["changed"]
     assert [item["TotalInstanceCount"] for item in reservations.shown()] == [2]

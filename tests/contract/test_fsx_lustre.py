@@ -131,7 +131,7 @@ def test_one_that_cannot_be_seen_by_its_tags_yet_is_not_made_twice(systems: File
 
 def test_changes(systems: FileSystems) -> None:
     first = systems.persistent()
-    change = {
+    change: dict[str, Any] = {
         "storage_capacity": 4800,
         "per_unit_storage_throughput": 500,
         "data_compression": "NONE",

@@ -24,7 +24,7 @@ def described(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> None:
     # Slurm gives its programs an empty environment.
     os.environ.update(AWS_CONFIG_FILE="/etc/aws/config", AWS_EC2_METADATA_DISABLED="true")
     given = os.environ.get("SLURM_RESUME_FILE")
@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         with open(given, encoding="utf-8") as file:
             document = json.load(file)
         document["jobs"] = [described(job) for job in document.get("jobs", [])]
-        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as file:
-            json.dump(document, file)
-        os.environ["SLURM_RESUME_FILE"] = file.name
-    os.execv(PROGRAM, [PROGRAM, *arguments])
+        with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False, encoding="utf-8") as newer:
+            json.dump(document, newer)
+        os.environ["SLURM_RESUME_FILE"] = newer.name
+    os.execv(PROGRAM, [PROGRAM, *arguments])  # noqa: S606  # a list, no shell
