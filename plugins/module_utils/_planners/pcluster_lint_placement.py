@@ -154,7 +154,7 @@ def neuron_system(view: View) -> Iterator[Finding]:
     kinds = sorted({kind for item in resources(view) for _key, kind in item.instance_types if is_neuron(kind)})
     if system_name not in _SYSTEMS or not kinds:
         return
-    sdk = view.neuron_sdk or next(release.sdk for release in RELEASES if release.torch)
+    sdk = view.neuron_sdk or next((release.sdk for release in RELEASES if release.torch), "")
     distribution, version = _SYSTEMS[system_name]
     system = find_system(distribution, version)
     best = nearest(Request(sdk, distribution, version), system) if system else None

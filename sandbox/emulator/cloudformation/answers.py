@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import moto.cloudformation.parsing as parsing
-import moto.cloudformation.responses as responses
+from moto.cloudformation import parsing, responses
 from moto.cloudformation.exceptions import ValidationError
 from moto.core.responses import ActionResult, EmptyResult
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import moto.cloudformation.parsing as parsing
+from moto.cloudformation import parsing
 from moto.cloudformation.models import cloudformation_backends
 from moto.dynamodb.models import dynamodb_backends
 from moto.ec2.models import ec2_backends
@@ -133,7 +133,8 @@ def apply(stack: Any, template: str, parameters: dict[str, Any]) -> None:
     resources.load_parameters()
     resources.load_conditions()
     for name in plan["Add"]:
-        _ = resources[name]
+        # Looking a resource up makes it.
+        _made = resources[name]
     for name in plan["Modify"]:
         _modify(stack, name, before[name])
     for name in gone:
@@ -153,7 +154,8 @@ def _modify(stack: Any, logical: str, before: dict[str, Any]) -> None:
     json, current = resources._resource_json_map[logical], resources._parsed_resources.get(logical)
     kind = json["Type"]
     if current is None:
-        _ = resources[logical]
+        # Looking a resource up makes it.
+        _made = resources[logical]
         return
     if {k: v for k, v in json.items() if k in ("Type", "Properties")} == {
         k: v for k, v in before.items() if k in ("Type", "Properties")

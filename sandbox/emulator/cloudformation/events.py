@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import moto.cloudformation.models as models
+from moto.cloudformation import models
 
 STACK = "AWS::CloudFormation::Stack"
 

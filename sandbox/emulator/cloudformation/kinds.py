@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import moto.cloudformation.parsing as parsing
+from moto.cloudformation import parsing
 
 from sandbox.emulator.cloudformation import changes, cleanup, images, instances, nested, resources, waiting
 from sandbox.emulator.cloudformation.resource import Resource

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import moto.cloudformation.models as models
+from moto.cloudformation import models
 from moto.cloudformation.exceptions import ValidationError
 from moto.core.utils import utcnow
 

@@ -1,7 +1,3 @@
-#!/opt/parallelcluster/venv/bin/python
-import sys
-
-sys.path.insert(0, "/usr/local/lib/sandbox")
-from cookbook.fleet import update
-
-sys.exit(update(sys.argv[1:]))
+#!/usr/bin/env bash
+run='import sys; from cookbook.fleet import update; sys.exit(update(sys.argv[1:]))'
+PYTHONPATH=/usr/local/lib/sandbox exec /opt/parallelcluster/venv/bin/python -c "$run" "$@"
