@@ -7,6 +7,7 @@ capacity) is given back when it is terminated, its Elastic IPs when it begins to
 from __future__ import annotations
 
 import copy
+import logging
 import threading
 import time
 from collections import deque
@@ -23,6 +24,8 @@ _init = models.Instance.__init__
 _start = models.Instance.start
 _stop = models.Instance.stop
 _terminate = models.Instance.terminate
+
+LOG = logging.getLogger("emulator")
 
 TICK = 0.05  # seconds
 CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}
@@ -50,8 +53,12 @@ def _apply_changes() -> None:
         with LOCK:
             while _changes and _changes[0][0] <= time.monotonic():
                 _when, state, instance, change = _changes.popleft()
-                if instance._state.name == state:
-                    change(instance)
+                # A reset may have forgotten the instance, and with it the volumes that its end would give back.
+                if instance._state.name == state and instance.ec2_backend.get_instance_by_id(instance.id) is instance:
+                    try:
+                        change(instance)
+                    except Exception:
+                        LOG.exception("instance %s", instance.id)
         time.sleep(TICK)
 
 

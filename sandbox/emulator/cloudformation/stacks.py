@@ -59,7 +59,10 @@ def _stand_in() -> None:
     for regions in list(models.cloudformation_backends.values()):
         for backend in list(regions.values()):
             for stack in list(backend.stacks.values()):
-                standin.tick(stack)
+                try:
+                    standin.tick(stack)
+                except Exception:
+                    LOG.exception("stack %s", stack.name)
 
 
 # --- steps ---

@@ -134,6 +134,15 @@ def test_states_take_time_and_everything_is_given_back(lab: Any) -> None:
     assert lab.ec2.describe_volumes()["Volumes"] == []
 
 
+def test_a_reset_in_the_middle_of_a_change_stops_no_later_change(lab: Any) -> None:
+    lab.run()
+    lab.wait("running")
+    lab.ec2.terminate_instances(InstanceIds=[lab.shown()[0]["InstanceId"]])
+    after = type(lab)(lab.api)
+    after.run()
+    after.wait("running")
+
+
 def test_what_is_in_use_cannot_be_deleted(lab: Any) -> None:
     (instance,) = lab.run()
     nic = instance["NetworkInterfaces"][0]["NetworkInterfaceId"]
