@@ -8,7 +8,7 @@ import socketserver
 import threading
 
 from sandbox import api
-from sandbox.mirror import IP_FREEBIND
+from sandbox.bridge import OnBridge, serve_in_thread
 
 # Without a dot: before a dot the emulator would read the name of a bucket.
 NAME = "aws-sandbox"
@@ -38,17 +38,11 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
         return
 
 
-class _Server(socketserver.ThreadingTCPServer):
+class _Server(OnBridge, socketserver.ThreadingTCPServer):
     allow_reuse_address = True
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.SOL_IP, IP_FREEBIND, 1)
-        super().server_bind()
 
 
 def serve(address: str) -> socketserver.BaseServer:
     """Forward ``ADDRESS`` at the emulator's port in a thread of this process until ``shutdown()``."""
     server = _Server((address, api.PORT), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return serve_in_thread(server)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from sandbox.bridge import OnBridge, serve_in_thread
 from sandbox.commands import output, run
 from sandbox.image import suite
 from sandbox.paths import Paths
@@ -16,7 +15,6 @@ from sandbox.signing import Key
 PORT = 8379
 NAME = "mirror.sandbox"
 KEY_USER = "trainium.cluster sandbox mirror"
-IP_FREEBIND = 15  # <linux/in.h>: bind to an address that does not exist yet
 
 
 def index_packages(root: Path, release: str, key: Key) -> None:
@@ -42,14 +40,8 @@ def make_apt_repository(paths: Paths) -> None:
     index_packages(root, suite(), key)
 
 
-class _Server(ThreadingHTTPServer):
-    """Listens on a bridge's address, which comes into being with the first host of its network."""
-
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.SOL_IP, IP_FREEBIND, 1)
-        super().server_bind()
+class _Server(OnBridge, ThreadingHTTPServer):
+    pass
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -62,5 +54,4 @@ class _Handler(SimpleHTTPRequestHandler):
 def serve(paths: Paths, address: str) -> ThreadingHTTPServer:
     """Serve the mirror at ``http://ADDRESS:8379/`` in a thread of this process until ``shutdown()``."""
     server = _Server((address, PORT), partial(_Handler, directory=str(paths.mirror)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return serve_in_thread(server)

@@ -13,8 +13,8 @@ import threading
 import time
 
 from sandbox import api
+from sandbox.bridge import OnBridge, serve_in_thread
 from sandbox.errors import SandboxError
-from sandbox.mirror import IP_FREEBIND
 
 PORT = 53
 SECONDS_KEPT = 1.0
@@ -89,18 +89,11 @@ class _Handler(socketserver.BaseRequestHandler):
         connection.sendto(reply, self.client_address)
 
 
-class _Server(socketserver.ThreadingUDPServer):
-    """Listens on a bridge's address, which comes into being with the first host of its network."""
-
-    daemon_threads = True
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.SOL_IP, IP_FREEBIND, 1)
-        super().server_bind()
+class _Server(OnBridge, socketserver.ThreadingUDPServer):
+    pass
 
 
 def serve(address: str) -> socketserver.BaseServer:
     """Answer at ``ADDRESS:53`` in a thread of this process until ``shutdown()``."""
     server = _Server((address, PORT), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return serve_in_thread(server)

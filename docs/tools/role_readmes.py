@@ -107,10 +107,17 @@ def tags(tasks: Any) -> Iterator[str]:
             yield from tags(task.get(block))
 
 
+def used(play: Spec) -> set[str]:
+    """The roles that a play lists, and those that its tasks include whole."""
+    listed = {entry.get("role") for entry in play.get("roles", [])}
+    included = [task.get("ansible.builtin.include_role", {}) for task in play.get("tasks", [])]
+    return listed | {one.get("name") for one in included if "tasks_from" not in one}
+
+
 def usage(role: str, plays: Iterable[Spec]) -> Spec:
     """Where and how the collection's own plays use the role; on all nodes as root where none does."""
     for play in plays:
-        if any(entry.get("role") == f"{COLLECTION}.{role}" for entry in play.get("roles", [])):
+        if f"{COLLECTION}.{role}" in used(play):
             return {key: play[key] for key in ("hosts", "connection", "become") if key in play}
     return {"hosts": "compute:head", "become": True}
 

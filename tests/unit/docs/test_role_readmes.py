@@ -108,6 +108,13 @@ def test_the_example_is_a_play_that_names_what_is_required() -> None:
 PLAY = usage("tea", [{"hosts": "localhost", "connection": "local", "roles": [{"role": "trainium.cluster.tea"}]}])
 
 
+def test_a_role_that_a_task_includes_is_shown_where_the_play_runs() -> None:
+    include = {"ansible.builtin.include_role": {"name": "trainium.cluster.demo"}}
+    part = {"ansible.builtin.include_role": {"name": "trainium.cluster.demo", "tasks_from": "delete"}}
+    plays = [{"hosts": "head", "tasks": [part]}, {"hosts": "localhost", "connection": "local", "tasks": [include]}]
+    assert usage("demo", plays) == {"hosts": "localhost", "connection": "local"}
+
+
 def test_a_role_that_no_playbook_uses_is_shown_on_all_nodes() -> None:
     assert usage("tea", []) == {"hosts": "compute:head", "become": True}
 
