@@ -11,9 +11,9 @@ import re
 from typing import Any, NamedTuple
 
 _NUMBER = r"([-+0-9.eEnaif]+)"
-_LINE = re.compile(
-    rf"LOG .+? - \((\d+), (\d+)\)\s+step_loss : {_NUMBER}\s+learning_rate : {_NUMBER}\s+throughput : {_NUMBER}"
-)
+# Bounded, so that no line takes long to look at and no step has more digits than a counter.
+_WHERE = r"LOG .{1,80}? - \(([0-9]{1,15}), ([0-9]{1,15})\)"
+_LINE = re.compile(rf"{_WHERE}\s+step_loss : {_NUMBER}\s+learning_rate : {_NUMBER}\s+throughput : {_NUMBER}")
 
 
 class Step(NamedTuple):
