@@ -2,117 +2,174 @@
 """BERT pretraining with masked language modelling and next sentence prediction, data-parallel under torchrun.
 
 Runs on XLA devices where torch_xla can be imported, and on CPUs with gloo otherwise. The first process logs every
-step in the line format of the Neuron BERT tutorial and writes a checkpoint at the end.
+step in the line format of the Neuron BERT tutorial.
+
+The environment says what the cluster wants, so that the same command is started again after a requeue:
+
+TRAINIUM_CHECKPOINT_STEPS  a checkpoint every so many steps; 0 for one at the end
+TRAINIUM_CHECKPOINT_KEEP   how many are kept
+TRAINIUM_RESUME            1 to go on from the newest whole one
+TRAINIUM_STOP_AT           seconds since 1970 at which the training must have stopped
+TRAINIUM_COMPILE, NEURON_EXTRACT_GRAPHS_ONLY   1 for a compile run, which leaves checkpoints alone
+
+A run that stops before its time ends with code 85, for which torchrun itself ends with 1: trainium_torchrun.py passes
+the code on. At SIGTERM the training stops after the step it is at, with code 0; torchrun, which gets the signal too,
+kills what is not gone 30 seconds later (--shutdown-timeout, where it has that) and ends with 1.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import hashlib
 import json
 import os
+import signal
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
-import h5py
-import numpy as np
 import torch
 import torch.distributed as dist
+from bert_backend import make_backend
+from bert_checkpoint import Nodes, Store, on_cpu
+from bert_data import IGNORED, Steps, fingerprint, load_examples
+from bert_optimizer import Optimizer, learning_rate
 from transformers import BertConfig, BertForPreTraining
 
-IGNORED = -100  # label of a token that is not masked
+STOPPED = 85  # the batch script requeues a job that ends with it
+# Arguments that may differ between the runs of one training.
+FREE = ("data_dir", "output_dir", "steps_this_run", "batch_size", "grad_accum_usteps")
 
 
-class CpuBackend:
-    """Processes on CPUs: gloo, and DistributedDataParallel for the gradients."""
-
-    def __init__(self) -> None:
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-        dist.init_process_group("gloo")
-        self.device = torch.device("cpu")
-
-    def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
-        return torch.nn.parallel.DistributedDataParallel(model)
-
-    def step(self, optimizer: torch.optim.Optimizer) -> None:
-        optimizer.step()
-
-    def save(self, state: dict, path: Path) -> None:
-        if dist.get_rank() == 0:
-            torch.save(state, path)
+def number(name: str, default: float) -> float:
+    """A number from the environment. Raises SystemExit with one sentence where it is none."""
+    text = os.environ.get(name) or str(default)
+    try:
+        return float(text)
+    except ValueError:
+        raise SystemExit(f"The environment variable {name} is '{text}'; give a number.") from None
 
 
-class XlaBackend:
-    """Processes on NeuronCores: the xla process group, gradients reduced by the optimizer step."""
+def is_set(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+class Stop:
+    """Whether it is time to stop: by the first process's clock, or by a signal to any process."""
 
     def __init__(self) -> None:
-        import torch_xla.core.xla_model as xm
-        import torch_xla.distributed.xla_backend  # noqa: F401  # registers the process group
+        self.at = number("TRAINIUM_STOP_AT", 0)
+        self.signalled = False
+        self.steps: deque[float] = deque(maxlen=10)
+        self.done = 0
+        self.longest_save = 0.0
+        self._last = time.monotonic()
+        signal.signal(signal.SIGTERM, self._on_signal)
 
-        dist.init_process_group("xla")
-        self.xm = xm
-        self.device = xm.xla_device()
+    def _on_signal(self, _signal: int, _frame: FrameType | None) -> None:
+        self.signalled = True
 
-    def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
-        return model
+    def step_done(self) -> None:
+        now = time.monotonic()
+        self.done += 1
+        if self.done == 2:
+            # The first step, with its compilations, says nothing about the others.
+            self.steps.clear()
+        self.steps.append(now - self._last)
+        self._last = now
 
-    def step(self, optimizer: torch.optim.Optimizer) -> None:
-        self.xm.optimizer_step(optimizer)
-        self.xm.mark_step()
+    def save_done(self) -> None:
+        now = time.monotonic()
+        self.longest_save = max(self.longest_save, now - self._last)
+        self._last = now
 
-    def save(self, state: dict, path: Path) -> None:
-        self.xm.save(state, path)
-
-
-def load_examples(folder: Path) -> dict[str, np.ndarray]:
-    """All shards of a folder, joined. Raises SystemExit where there are none."""
-    files = sorted(folder.glob("*.hdf5"))
-    if not files:
-        raise SystemExit(f"{folder} holds no HDF5 shards: make them first, for example with bert_prepare.py.")
-    parts: dict[str, list[np.ndarray]] = {}
-    for path in files:
-        with h5py.File(path) as file:
-            for name in file:
-                parts.setdefault(name, []).append(file[name][:])
-    return {name: np.concatenate(values) for name, values in parts.items()}
-
-
-def batches(
-    examples: dict[str, np.ndarray], batch_size: int, seed: int
-) -> Iterator[tuple[int, dict[str, torch.Tensor]]]:
-    """(epoch, batch) without end. Every process has the same order and takes its own part of it."""
-    rank, world = dist.get_rank(), dist.get_world_size()
-    count = len(examples["input_ids"])
-    if count < batch_size * world:
-        raise SystemExit(f"The dataset has {count} examples, one step needs {batch_size * world}: use more text.")
-    epoch = 0
-    while True:
-        order = np.random.default_rng(seed + epoch).permutation(count)[rank::world]
-        for start in range(0, len(order) - batch_size + 1, batch_size):
-            yield epoch, make_batch(examples, order[start : start + batch_size])
-        epoch += 1
+    def wanted(self) -> bool:
+        """Whether another step and a checkpoint may no longer fit in."""
+        late = self.at and time.time() + max(self.steps) + self.longest_save >= self.at
+        return self.signalled or bool(late and dist.get_rank() == 0)
 
 
-def make_batch(examples: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, torch.Tensor]:
-    """Arguments of the model for these examples; a padded prediction has id 0 and is no label."""
-    ids = torch.from_numpy(examples["input_ids"][rows]).long()
-    labels = torch.full_like(ids, IGNORED)
-    places = torch.from_numpy(examples["masked_lm_positions"][rows]).long()
-    wanted = torch.from_numpy(examples["masked_lm_ids"][rows]).long()
-    row, column = torch.nonzero(wanted, as_tuple=True)
-    labels[row, places[row, column]] = wanted[row, column]
-    return {
-        "input_ids": ids,
-        "attention_mask": torch.from_numpy(examples["input_mask"][rows]).long(),
-        "token_type_ids": torch.from_numpy(examples["segment_ids"][rows]).long(),
-        "labels": labels,
-        "next_sentence_label": torch.from_numpy(examples["next_sentence_labels"][rows]).long(),
-    }
+class Trainer:
+    """A model, its optimizer and its place in the data."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.backend = make_backend()
+        self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        self.examples = load_examples(options.data_dir)
+        self.model = make_model(options, self.examples)
+        if options.bf16:
+            self.model.to(torch.bfloat16)
+        self.model.to(self.backend.device).train()
+        self.wrapped = self.backend.wrap(self.model)
+        self.optimizer = Optimizer(self.model, options.optimizer)
+        self.step = 0
+        self.batch = options.batch_size * options.grad_accum_usteps * self.world
+
+    def identity(self) -> str:
+        """What makes a training this one: its arguments and its data."""
+        fixed = {key: str(value) for key, value in vars(self.options).items() if key not in FREE}
+        text = json.dumps([fixed, fingerprint(self.examples)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def state(self) -> dict[str, Any]:
+        """All that the rest of the training follows from. Chance follows from the seed and the step."""
+        state = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return {**on_cpu(state), "step": self.step, "batch": self.batch, "seed": self.options.seed}
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.step, self.batch = state["step"], state["batch"]
+
+    def make_steps(self) -> Steps:
+        return Steps(self.examples, self.batch, self.options.batch_size, self.world, self.options.seed)
+
+    def rate(self) -> float:
+        options = self.options
+        return learning_rate(self.step, options.lr, options.warmup_steps, options.max_steps, options.decay_power)
+
+    def do_step(self, steps: Steps) -> torch.Tensor:
+        """One step of the optimizer; this process's part of its loss."""
+        device = self.backend.device
+        self.optimizer.zero_grad()
+        total = torch.zeros(1, device=device)
+        labels = torch.tensor(float(steps.labels(self.step)), device=device)
+        parts = steps.micro_batches(self.step, self.rank)
+        for place, (seed, weight, batch) in enumerate(parts):
+            self.backend.seed(seed)
+            inputs = {name: value.to(device) for name, value in batch.items()}
+            weights = torch.tensor(weight, device=device)
+            with self.backend.accumulate(self.wrapped, last=place == len(parts) - 1):
+                loss = self.loss(inputs, labels) * weights
+                # The gradients of the processes are averaged; wanted is their sum.
+                (loss * self.world).backward()
+            total += loss.detach()
+            if place < len(parts) - 1:
+                self.backend.mark()
+        self.backend.reduce_gradients(self.model)
+        self.optimizer.step(self.rate())
+        self.backend.mark()
+        self.step += 1
+        return total
+
+    def loss(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+        """These examples' part of the step's loss.
+
+        It is divided by what the whole step has, so the sum is the same however the step is cut into parts.
+        """
+        wanted, following = inputs.pop("labels"), inputs.pop("next_sentence_label")
+        output = self.wrapped(**inputs)
+        words, pairs = output.prediction_logits.float(), output.seq_relationship_logits.float()
+        entropy = torch.nn.functional.cross_entropy
+        masked = entropy(words.flatten(0, 1), wanted.flatten(), ignore_index=IGNORED, reduction="sum")
+        return masked / labels + entropy(pairs, following, reduction="sum") / self.batch
 
 
-def make_model(options: argparse.Namespace, examples: dict[str, np.ndarray]) -> BertForPreTraining:
+def make_model(options: argparse.Namespace, examples: dict[str, Any]) -> BertForPreTraining:
     """A BERT of the asked size, with the same weights in every process."""
     torch.manual_seed(options.seed)
     vocabulary = options.vocabulary_size or int(examples["input_ids"].max()) + 1
@@ -128,37 +185,65 @@ def make_model(options: argparse.Namespace, examples: dict[str, np.ndarray]) -> 
     return BertForPreTraining(config)
 
 
-def train(options: argparse.Namespace) -> None:
-    backend = XlaBackend() if importlib.util.find_spec("torch_xla") else CpuBackend()
-    rank, world = dist.get_rank(), dist.get_world_size()
-    examples = load_examples(options.data_dir)
-    model = backend.wrap(make_model(options, examples).to(backend.device))
-    model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / options.warmup_steps))
-    if rank == 0:
-        print(f"training: {world} processes on {backend.device}, {len(examples['input_ids'])} examples", flush=True)
-    source = batches(examples, options.batch_size, options.seed)
+def resume(trainer: Trainer, nodes: Nodes) -> None:
+    """Go on from the newest whole checkpoint, if there is one and it is wanted."""
+    step = nodes.newest() if is_set("TRAINIUM_RESUME") else 0
+    # One that has run to its end is not what a new job is for, unless it was lost in its last second.
+    ended = step >= trainer.options.steps_this_run and not number("SLURM_RESTART_COUNT", 0)
+    if not step or ended:
+        if ended and trainer.rank == 0:
+            print(f"training: the run that ended at step {step} is left aside, this one begins anew", flush=True)
+        nodes.set_aside()
+        return
+    trainer.load(nodes.store.read(step))
+    if trainer.rank == 0:
+        print(f"training: resumed from step {step}", flush=True)
+
+
+def train(options: argparse.Namespace) -> int:
+    """Train to the last step, or until it is time to stop. The exit code."""
+    trainer = Trainer(options)
+    compiling = is_set("TRAINIUM_COMPILE") or is_set("NEURON_EXTRACT_GRAPHS_ONLY")
+    keep, every = int(number("TRAINIUM_CHECKPOINT_KEEP", 3)), int(number("TRAINIUM_CHECKPOINT_STEPS", 0))
+    nodes = Nodes(Store(options.output_dir, trainer.identity(), keep), trainer.backend.control, writes=not compiling)
+    if not compiling:
+        resume(trainer, nodes)
+    steps = trainer.make_steps()
+    if trainer.rank == 0:
+        count = len(trainer.examples["input_ids"])
+        where = f"{trainer.world} processes on {trainer.backend.device}"
+        print(f"training: {where}, {count} examples, {trainer.batch} a step", flush=True)
+    stop = Stop()
+    stopping = False
     times: deque[float] = deque([time.monotonic()], maxlen=11)
-    for step in range(1, options.steps_this_run + 1):
-        optimizer.zero_grad()
-        total = torch.zeros(1, device=backend.device)
-        for _micro_step in range(options.grad_accum_usteps):
-            epoch, batch = next(source)
-            output = model(**{name: value.to(backend.device) for name, value in batch.items()})
-            loss = output.loss / options.grad_accum_usteps
-            loss.backward()
-            total += loss.detach()
-        rate = schedule.get_last_lr()[0]
-        backend.step(optimizer)
-        schedule.step()
+    while trainer.step < options.steps_this_run and not stopping:
+        rate, epoch = trainer.rate(), steps.epoch(trainer.step)
+        total = trainer.do_step(steps)
         dist.all_reduce(total)
         times.append(time.monotonic())
-        if rank == 0:
-            done = options.batch_size * options.grad_accum_usteps * world * (len(times) - 1)
-            log_step(epoch, step, total.item() / world, rate, done / (times[-1] - times[0]))
-    save(options, backend, model, optimizer)
-    dist.destroy_process_group()
+        if trainer.rank == 0:
+            done = trainer.batch * (len(times) - 1)
+            log_step(epoch, trainer.step, total.item(), rate, done / (times[-1] - times[0]))
+        stop.step_done()
+        stopping = nodes.any(stop.wanted())
+        last = stopping or trainer.step == options.steps_this_run
+        if not compiling and (last or (every and trainer.step % every == 0)):
+            save(trainer, nodes)
+            stop.save_done()
+    if stopping and trainer.step < options.steps_this_run:
+        if trainer.rank == 0:
+            print(f"training: stopped before the time limit at step {trainer.step}", flush=True)
+        return 0 if nodes.any(stop.signalled) else STOPPED
+    return 0
+
+
+def save(trainer: Trainer, nodes: Nodes) -> None:
+    """Write the checkpoint, and the model's configuration beside it."""
+    nodes.save(trainer.step, trainer.state() if nodes.writes else {})
+    if trainer.rank == 0:
+        config = json.dumps(trainer.model.config.to_dict(), default=str)
+        (nodes.store.folder / "config.json").write_text(config, encoding="utf-8")
+        print(f"training: checkpoint {nodes.store.path(trainer.step)}", flush=True)
 
 
 def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float) -> None:
@@ -168,37 +253,19 @@ def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float)
     print(f"LOG {now} - ({epoch}, {step}) {values}", flush=True)
 
 
-def save(
-    options: argparse.Namespace,
-    backend: CpuBackend | XlaBackend,
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-) -> None:
-    """Write the checkpoint under another name first, so that only whole ones bear the right one."""
-    options.output_dir.mkdir(parents=True, exist_ok=True)
-    path = options.output_dir / f"ckpt_{options.steps_this_run}.pt"
-    inner = getattr(model, "module", model)
-    state = {"model": inner.state_dict(), "optimizer": optimizer.state_dict(), "step": options.steps_this_run}
-    part = path.with_suffix(".part")
-    backend.save(state, part)
-    if dist.get_rank() == 0:
-        part.rename(path)
-        (options.output_dir / "config.json").write_text(
-            json.dumps(inner.config.to_dict(), default=str), encoding="utf-8"
-        )
-        print(f"training: checkpoint {path}", flush=True)
-    dist.barrier()
-
-
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="BERT pretraining under torchrun.")
     parser.add_argument("--data_dir", type=Path, required=True, help="folder with the HDF5 shards")
-    parser.add_argument("--output_dir", type=Path, required=True, help="folder for the checkpoint")
-    parser.add_argument("--steps_this_run", type=int, default=100)
+    parser.add_argument("--output_dir", type=Path, required=True, help="folder for the checkpoints")
+    parser.add_argument("--steps_this_run", type=int, default=100, help="the step to end at")
+    parser.add_argument("--max_steps", type=int, default=0, help="step at which the rate is 0; 0: it stays at the peak")
     parser.add_argument("--batch_size", type=int, default=8, help="examples a process and micro-step")
-    parser.add_argument("--grad_accum_usteps", type=int, default=1, help="micro-steps a step")
-    parser.add_argument("--lr", type=float, default=4e-4)
+    parser.add_argument("--grad_accum_usteps", type=int, default=1, help="micro-steps a step, with all processes there")
+    parser.add_argument("--optimizer", choices=["adamw", "lamb"], default="adamw")
+    parser.add_argument("--lr", type=float, default=4e-4, help="peak of the learning rate")
     parser.add_argument("--warmup_steps", type=int, default=20)
+    parser.add_argument("--decay_power", type=float, default=1.0, help="of the polynomial from the peak to 0")
+    parser.add_argument("--bf16", action="store_true", help="weights in 16 bits, the optimizer's copies in 32")
     parser.add_argument("--hidden_size", type=int, default=1024)
     parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--heads", type=int, default=16)
@@ -207,5 +274,13 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def main() -> int:
+    code = train(parse_arguments())
+    # No process may be gone while another still speaks to it.
+    dist.barrier()
+    dist.destroy_process_group()
+    return code
+
+
 if __name__ == "__main__":
-    train(parse_arguments())
+    sys.exit(main())
