@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.event_file import event_file
@@ -76,7 +77,12 @@ def record_of(
     samples = metrics.samples
     window = window_of(len(samples))
     losses = averages([sample.loss for sample in samples], window)
-    rates = averages([sample.throughput for sample in samples], window)
+    # Each start warms up by itself.
+    rates = [
+        rate
+        for _segment, part in groupby(samples, key=lambda sample: sample.segment)
+        for rate in averages([sample.throughput for sample in part], window)
+    ]
     times = [time for part in metrics.segments for time in (part.started_at, part.ended_at) if time is not None]
     started = _number(report.get("started_at")) or min(times, default=None)
     ended = _number(report.get("ended_at")) if not running else None
@@ -90,6 +96,7 @@ def record_of(
         "name": str(report.get("name") or "training"),
         "job_id": str(report.get("job_id") or ""),
         "launcher": str(report.get("launcher") or ""),
+        "state": str(report.get("state") or ""),
         "running": running,
         "summary": {
             "steps": samples[-1].step if samples else 0,
