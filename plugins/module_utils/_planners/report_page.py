@@ -155,10 +155,8 @@ def _strange(record: Mapping[str, Any]) -> list[str]:
     named = ", ".join(f"{step['step']:,} ({step['loss']})" for step in strange[:_NAMED])
     more = f" and {len(strange) - _NAMED:,} more" if len(strange) > _NAMED else ""
     advice = "lower the learning rate, warm up longer, or go back to an earlier checkpoint"
-    return [
-        f'<section class="card note"><h2>Loss that is not a number</h2><p>{_plural(len(strange), "step")}: '
-        f"{html.escape(named)}{more}. Training on from such a step teaches nothing: {advice}.</p></section>"
-    ]
+    words = f"{_plural(len(strange), 'step')}: {html.escape(named)}{more}. Training on from there teaches nothing: {advice}."
+    return [f'<section class="card note"><h2>Loss that is not a number</h2><p>{words}</p></section>']
 
 
 def _cost(record: Mapping[str, Any]) -> list[str]:

@@ -63,7 +63,8 @@ thead th{border-top:0;color:var(--soft);font-weight:500;font-size:13px}
 .files{color:var(--soft);font-size:13px}
 a{color:var(--main)}
 @media(max-width:640px){main{padding:18px 12px 28px}h1{font-size:23px}.tiles{gap:8px}
-.tile{flex-basis:40%;padding:10px 12px}.tile dd{font-size:17px}.card{padding:14px}.plot{padding-left:50px;padding-right:8px}
+.tile{flex-basis:40%;padding:10px 12px}.tile dd{font-size:17px}.card{padding:14px}
+.plot{padding-left:50px;padding-right:8px}
 .chart{height:200px}.read{margin-left:0;width:100%}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{display:block;padding:8px 0;border-top:1px solid var(--line)}tbody tr:first-child{border-top:0}
