@@ -103,61 +103,22 @@ last_lines:
   sample: []
 """
 
-import os
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_jobs import ENDED, job_of
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import last_step
-
-TAIL = 16384  # bytes of the log that are read: a long training's log is large
-LINES = 25
-
-
-def read_tail(path: str | None) -> str:
-    """The end of a file as text; '' where there is none."""
-    if not path or not os.path.exists(path):
-        return ""
-    with open(path, "rb") as file:
-        file.seek(max(0, os.path.getsize(path) - TAIL))
-        return file.read().decode("utf-8", "replace")
+from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._runners.slurm_job import look, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_JOB_INFO
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "job_id": {"type": "int", "required": True},
-            "log": {"type": "path"},
-            "steps": {"type": "int"},
-            "wait": {"type": "bool", "default": False},
-            "wait_timeout": {"type": "int", "default": 604800},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=SLURM_JOB_INFO, supports_check_mode=True)
     job_id = module.params["job_id"]
     if job_id < 1:
         module.fail_json(msg=f"slurm_job_info: job_id is {job_id}; give the number that sbatch printed.")
-    scontrol = module.get_bin_path("scontrol")
-    if not scontrol:
-        module.fail_json(msg="slurm_job_info: scontrol is not installed on this host; run it on a node of the cluster.")
-    code, out, err = module.run_command([scontrol, "show", "job", "--oneliner", str(job_id)])
-    if code and "Invalid job id" not in err:
-        module.fail_json(
-            msg=f"slurm_job_info: Slurm does not answer ({err.strip()}); check slurmctld on the head node.",
-            # A busy controller answers later.
-            transient=True,
-        )
-    job = job_of(out)
-    text = read_tail(module.params["log"])
-    step = last_step(text)
-    progress: dict[str, Any] = step._asdict() if step else {}
-    module.exit_json(
-        changed=False,
-        ended=job["state"] in ENDED,
-        progress=progress,
-        last_lines=text.splitlines()[-LINES:],
-        **job,
-    )
+    try:
+        job = look(job_id, module.params["log"] or "", module.params["steps"])
+    except TrainiumError as error:
+        module.fail_json(msg=f"slurm_job_info: {error}", **error.details)
+    module.exit_json(changed=False, **shown(job))
 
 
 if __name__ == "__main__":

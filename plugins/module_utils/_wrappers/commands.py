@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -31,19 +31,29 @@ def find(program: str, folders: Iterable[str] = ()) -> str | None:
     return shutil.which(program, path=search)
 
 
-def run(argv: Sequence[str], timeout: float, folders: Iterable[str] = ()) -> Reply:
-    """Run ``argv`` with untranslated output."""
+def run(
+    argv: Sequence[str],
+    timeout: float,
+    folders: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Reply:
+    """Run ``argv`` with untranslated output, in our own environment unless another is given.
+
+    ``pass_fds``: open files that the program keeps open, such as a lock that is to last as long as it runs.
+    """
     program = find(argv[0], folders)
     if program is None:
         return ABSENT
-    environment = {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+    wanted = {**(os.environ if environment is None else environment), "LC_ALL": "C", "LANGUAGE": "C"}
     try:
         process = subprocess.Popen(
             [program, *argv[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=environment,
+            env=wanted,
+            pass_fds=pass_fds,
             start_new_session=True,
         )
     except OSError as error:

@@ -8,8 +8,8 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_jobs import (
     ENDED,
     job_of,
-    progress_text,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_report import job_text
 
 # scontrol show job --oneliner of Slurm 22.05, shortened.
 RUNNING = (
@@ -20,13 +20,9 @@ PENDING = "JobId=13 JobName=bert JobState=PENDING Reason=Resources ExitCode=0:0 
 
 
 def test_a_running_job() -> None:
-    assert job_of(RUNNING) == {
-        "state": "RUNNING",
-        "reason": "None",
-        "exit_code": "0:0",
-        "batch_host": "ip-192-0-2-5",
-        "nodes": "ip-192-0-2-[5-6]",
-    }
+    job = job_of(RUNNING)
+    assert (job["job_id"], job["state"], job["reason"], job["exit_code"]) == (12, "RUNNING", "None", "0:0")
+    assert (job["batch_host"], job["nodes"]) == ("ip-192-0-2-5", "ip-192-0-2-[5-6]")
 
 
 def test_a_pending_job_has_no_nodes() -> None:
@@ -48,13 +44,13 @@ def test_states_in_which_a_job_goes_on(state: str) -> None:
     ("line", "progress", "text"),
     [
         (PENDING, {}, "job 13 PENDING (Resources)"),
-        (RUNNING, {}, "job 13 RUNNING on ip-192-0-2-[5-6]"),
+        (RUNNING, {}, "job 12 RUNNING on ip-192-0-2-[5-6]"),
         (
             RUNNING,
-            {"step": 14, "loss": 10.7011, "throughput": 6449.36},
-            "job 13 RUNNING on ip-192-0-2-[5-6]: step 14 of 100, loss 10.70, 6449.4 examples/s",
+            {"step": 14, "steps": 100, "loss": 10.7011, "throughput": 6449.36},
+            "job 12 RUNNING on ip-192-0-2-[5-6]: step 14 of 100, loss 10.70, 6449.4 examples/s",
         ),
     ],
 )
 def test_the_line_for_the_screen(line: str, progress: dict[str, Any], text: str) -> None:
-    assert progress_text({**job_of(line), "progress": progress}, 13, 100) == text
+    assert job_text({**job_of(line), "progress": progress}) == text

@@ -1,0 +1,85 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ask for a job again and again until it has ended, and show how far it is. Private to this collection.
+
+The waiting is done here and not in a module: the connection may be lost in the middle, and what is shown must reach the
+screen at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_report import job_text
+
+SECONDS_BETWEEN_LOOKS = 2.0
+# A job of days outlives a controller that is busy or restarted, and a connection that is lost.
+SECONDS_WITHOUT_ANSWER = 300.0
+# The same line is shown again after this time, so that nobody takes a long wait for a dead one.
+SECONDS_UNTIL_REPEATED = 60.0
+
+
+class SlurmAction(ActionBase):
+    """Base of the action plugins that follow a job."""
+
+    _requires_connection = True
+    _supports_check_mode = True
+
+    _shown = ""
+    _shown_at = 0.0
+
+    def show(self, text: str) -> None:
+        """To stderr, so that output meant for a program stays whole."""
+        now = time.monotonic()
+        if text != self._shown or now - self._shown_at > SECONDS_UNTIL_REPEATED:
+            Display().display(text, stderr=True)
+            self._shown, self._shown_at = text, now
+
+    def plugin_name(self) -> str:
+        return str(self._task.action.rpartition(".")[2])
+
+    def call(self, module: str, arguments: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        """What a module says; a lost connection as a failure that may pass."""
+        try:
+            name = f"trainium.cluster.{module}"
+            result: dict[str, Any] = self._execute_module(module_name=name, module_args=arguments, task_vars=task_vars)
+        except AnsibleConnectionFailure as error:
+            return self._lost(str(error))
+        if result.get("unreachable"):
+            return self._lost(str(result.get("msg", "")))
+        return result
+
+    def _lost(self, reason: str) -> dict[str, Any]:
+        reset = getattr(self._connection, "reset", None)
+        if reset:
+            reset()
+        first = (reason.strip().splitlines() or ["no reason given"])[0]
+        message = f"the head node cannot be reached ({first}); the job goes on without it."
+        return {"failed": True, "transient": True, "msg": f"{self.plugin_name()}: {message}"}
+
+    def patiently(self, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The first answer that is not a failure that may pass, or the failure where it does not pass in minutes."""
+        since = time.monotonic()
+        while True:
+            result = ask()
+            if not result.get("transient") or time.monotonic() - since > SECONDS_WITHOUT_ANSWER:
+                return result
+            self.show(f"{result['msg']} It is asked again.")
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    def follow(self, arguments: dict[str, Any], timeout: float, task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        """slurm_job_info with ``arguments`` until the job has ended, or a failure."""
+        until = time.monotonic() + timeout
+        while True:
+            job = self.patiently(lambda: self.call("slurm_job_info", arguments, task_vars))
+            if job.get("failed") or job.get("ended"):
+                return job
+            text = f"{self.plugin_name()}: {job_text(job)}"
+            self.show(text)
+            if time.monotonic() > until:
+                return {**job, "failed": True, "msg": f"{text}, still after the wait_timeout; it goes on."}
+            time.sleep(SECONDS_BETWEEN_LOOKS)
