@@ -97,10 +97,7 @@ def thin(points: Sequence[Point], columns: int = COLUMNS) -> list[Point]:
         number = now
         column.append(point)
     close()
-    for index, point in ((0, points[0]), (len(kept), points[-1])):
-        if point not in kept:
-            kept.insert(index, point)
-    return kept
+    return [*points[: kept[0] != points[0]], *kept, *points[len(points) - (kept[-1] != points[-1]) :]]
 
 
 def _height(point: Point) -> float:

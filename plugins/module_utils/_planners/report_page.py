@@ -155,7 +155,7 @@ def _strange(record: Mapping[str, Any]) -> list[str]:
     named = ", ".join(f"{step['step']:,} ({step['loss']})" for step in strange[:_NAMED])
     more = f" and {len(strange) - _NAMED:,} more" if len(strange) > _NAMED else ""
     advice = "lower the learning rate, warm up longer, or go back to an earlier checkpoint"
-    words = f"{_plural(len(strange), 'step')}: {html.escape(named)}{more}. Training on from there teaches nothing: {advice}."
+    words = f"{_plural(len(strange), 'step')}: {html.escape(named)}{more}. From there on nothing is learnt: {advice}."
     return [f'<section class="card note"><h2>Loss that is not a number</h2><p>{words}</p></section>']
 
 

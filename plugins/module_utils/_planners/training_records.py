@@ -132,22 +132,22 @@ def record_of(
     }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """For JSON, which knows neither nan nor inf: null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _plain(content) for name, content in value.items()}
+        return {name: plain(content) for name, content in value.items()}
     if isinstance(value, list):
-        return [_plain(content) for content in value]
+        return [plain(content) for content in value]
     return value
 
 
 def as_json(record: Mapping[str, Any]) -> bytes:
     """The record as strict JSON, one line a step; a loss that is no number is null and named in ``not_a_number``."""
-    plain = _plain(dict(record))
-    steps = ",\n".join("    " + json.dumps(step, ensure_ascii=True) for step in plain.pop("steps"))
-    head = json.dumps(plain, indent=2, ensure_ascii=True)[:-2]
+    known = plain(dict(record))
+    steps = ",\n".join("    " + json.dumps(step, ensure_ascii=True) for step in known.pop("steps"))
+    head = json.dumps(known, indent=2, ensure_ascii=True)[:-2]
     return f'{head},\n  "steps": [{chr(10) + steps + chr(10) + "  " if steps else ""}]\n}}\n'.encode()
 
 
