@@ -1,0 +1,73 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The objects of a bucket and the addresses from which anybody may fetch them for a while."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.trainium.cluster.plugins.module_utils._errors import AwsCallError
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.ec2 import Client, Item, one_call
+
+_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
+
+@_retried
+def _list(client: Client, bucket: str, prefix: str, most: int) -> Item:
+    pages = client.get_paginator("list_objects_v2").paginate(
+        Bucket=bucket, Prefix=prefix, PaginationConfig={"MaxItems": most}
+    )
+    found, region = [], ""
+    for page in pages:
+        found += page.get("Contents", ())
+        headers = page.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+        region = headers.get("x-amz-bucket-region", region)
+    return {"objects": found[:most], "region": region}
+
+
+def list_objects(client: Client, bucket: str, prefix: str, most: int) -> Item:
+    """``objects`` (``Contents[]`` items, at most ``most``) below a prefix, and the bucket's ``region``, '' if not told.
+
+    Raises AwsCallError.
+    """
+    try:
+        found: Item = _list(client, bucket, prefix, most)
+    except aws.ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        region = error.response.get("Error", {}).get("Region", "")
+        hints = {
+            "NoSuchBucket": "there is no such bucket; check the source",
+            "AccessDenied": "it must not be listed; check the policy of the bucket and of the controller's credentials",
+            "PermanentRedirect": f"it is in another region; set the region {region}".rstrip(),
+        }
+        reason = hints.get(code, f"{code} {error.response.get('Error', {}).get('Message', '')}".strip())
+        raise AwsCallError(f"The bucket {bucket} was not read: {reason}", code, reason) from error
+    except aws.NoCredentialsError as error:
+        raise AwsCallError(
+            f"The bucket {bucket} was not read: the controller has no credentials; give it some, or set signed to "
+            "false for a public bucket"
+        ) from error
+    except aws.BotoCoreError as error:
+        raise AwsCallError(f"The bucket {bucket} was not read: {error}") from error
+    return found
+
+
+@one_call("sign an address")
+def object_url(client: Client, bucket: str, key: str, seconds: int) -> str:
+    """The address of an object, valid for ``seconds``; computed, without a call."""
+    url: str = client.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}, ExpiresIn=seconds)
+    return url
+
+
+def settings(signed: bool, region: str) -> dict[str, Any]:
+    """Further arguments for a client of S3."""
+    from botocore import UNSIGNED
+    from botocore.config import Config
+
+    # The old global name of a bucket redirects for hours after it was made, and knows no other partition.
+    config = Config(signature_version="s3v4" if signed else UNSIGNED, s3={"us_east_1_regional_endpoint": "regional"})
+    return {"config": config, **({"region": region} if region else {})}
