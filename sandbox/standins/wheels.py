@@ -11,12 +11,16 @@ PROJECTS = {
     "torch_neuronx": ("2.9.0.2.15.32035+0c9ae371", "2.9.0.2.14.27725+5be1f0d2"),
     "neuronx_cc": ("2.26.6360.0+7d1b2c9f", "2.25.3371.0+a84e6b30"),
 }
+# Project -> the program that it installs.
+PROGRAMS = {"torch_neuronx": "neuron_parallel_compile"}
+SOURCES = Path(__file__).resolve().parent / "pip"
 MODULE = '"""Stand-in for {name} {version}: nothing of the real package is in it."""\n\n__version__ = "{version}"\n'
 
 
 def digest() -> bytes:
     """What a change of these wheels changes."""
-    return hashlib.sha256(repr((PROJECTS, MODULE)).encode()).digest()
+    programs = [(SOURCES / f"{name}.py").read_text(encoding="utf-8") for name in PROGRAMS.values()]
+    return hashlib.sha256(repr((PROJECTS, MODULE, programs)).encode()).digest()
 
 
 def make(folder: Path) -> None:
@@ -29,6 +33,10 @@ def make(folder: Path) -> None:
                 f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
                 f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: sandbox\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
             }
+            if name in PROGRAMS:
+                program = PROGRAMS[name]
+                files[f"{name}/{program}.py"] = (SOURCES / f"{program}.py").read_text(encoding="utf-8")
+                files[f"{info}/entry_points.txt"] = f"[console_scripts]\n{program} = {name}.{program}:main\n"
             files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
             with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
                 for file, text in files.items():
