@@ -106,11 +106,12 @@ def _charts(record: Mapping[str, Any]) -> list[str]:
     if not record["steps"]:
         return ['<section class="card"><h2>No steps yet</h2><p>The log shows no step of the training.</p></section>']
     window = record["summary"]["average_window"]
-    mean = {"mean": f"mean of {window} steps"} if window > 1 else {}
+    both = {"raw": "each step", "mean": f"mean of {window} steps"} if window > 1 else {}
+    none: dict[str, str] = {}
     figures = (
-        ("Loss", "loss", {"raw": "each step", **mean} if mean else {}, False),
-        ("Throughput, examples a second", "throughput", {"raw": "each step", **mean} if mean else {}, True),
-        ("Learning rate", "learning_rate", {}, True),
+        ("Loss", "loss", both, False),
+        ("Throughput, examples a second", "throughput", both, True),
+        ("Learning rate", "learning_rate", none, True),
     )
     return [_figure(title, record, key, keys, zero) for title, key, keys, zero in figures]
 

@@ -39,7 +39,7 @@ def cost_of(
         return None
     hours = seconds / 3600
     counts = Counter(node["instance_type"] for node in nodes)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "instance_type": kind,
             "nodes": count,
