@@ -16,27 +16,30 @@ class ActionModule(SlurmAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         _problems, options = self.validate_argument_spec(SLURM_JOB)
+        present = options["state"] == "present"
         arguments = dict(self._task.args)
-
-        def submit() -> dict[str, Any]:
-            return self.call("slurm_job", arguments, task_vars)
-
+        if not options["wait"] or self._task.check_mode:
+            result.update(self._execute_module(task_vars=task_vars))
+            return result
         # An identical job is known again, so asking twice does not submit twice, unless just that is wanted.
-        again = options["resubmit"] != "always" or options["state"] == "absent"
-        first = self.patiently(submit) if options["wait"] and again else submit()
+        if present and options["resubmit"] == "always":
+            first = self.call("slurm_job", arguments, task_vars)
+        else:
+            first = self.patiently(lambda: self.call("slurm_job", arguments, task_vars))
         result.update(first)
-        if first.get("failed") or not options["wait"] or self._task.check_mode or not first.get("job_id"):
+        if first.get("failed"):
             return result
-        if not first.get("ended"):
+        if present:
             result.update(self._followed(first, options, arguments, task_vars))
-            result.update({name: first[name] for name in ("changed", "diff") if name in first})
-        if options["state"] == "absent":
+            if result["ended"] and not result["succeeded"] and not result.get("failed"):
+                for line in result["last_lines"]:
+                    self.show(f"  {line}")
+                result.update(failed=True, msg=f"slurm_job: {failure_text(result, str(first['log']))}")
             return result
-        if result.get("ended") and not result.get("succeeded") and not result.get("failed"):
-            text = failure_text(result, str(first.get("log") or ""))
-            for line in result["last_lines"]:
-                self.show(f"  {line}")
-            result.update(failed=True, msg=f"slurm_job: {text}")
+        for job_id in first["cancelled"]:
+            job = self.follow({"job_id": job_id}, options["wait_timeout"], task_vars)
+            if job.get("failed"):
+                result.update(failed=True, msg=job["msg"])
         return result
 
     def _followed(
@@ -46,12 +49,20 @@ class ActionModule(SlurmAction):
         arguments: dict[str, Any],
         task_vars: dict[str, Any] | None,
     ) -> dict[str, Any]:
-        """The job at its end, which the record on the host then knows as well."""
-        asked = {"job_id": first["job_id"], "log": first.get("log") or None, "steps": options["steps"]}
-        asked = {name: value for name, value in asked.items() if value is not None}
+        """What to update ``first`` with: the job at its end, which the record on the host then knows as well."""
+        if first["ended"]:
+            return {}
+        asked: dict[str, Any] = {"job_id": first["job_id"]}
+        if first["log"]:
+            asked["log"] = first["log"]
+        if options["steps"] is not None:
+            asked["steps"] = options["steps"]
         job = self.follow(asked, options["wait_timeout"], task_vars)
-        if job.get("failed") or options["state"] == "absent":
-            return job
+        kept: dict[str, Any] = {name: first[name] for name in ("changed", "submitted", "diff") if name in first}
+        if job.get("failed"):
+            return {**job, **kept}
         noting = {**arguments, "resubmit": "never"}
         noted = self.patiently(lambda: self.call("slurm_job", noting, task_vars))
-        return noted if noted.get("failed") else {**job, **noted, "submitted": first["submitted"]}
+        if noted.get("failed"):
+            return {**noted, **kept}
+        return {**noted, **kept, "requeue_reason": noted["requeue_reason"] or job["requeue_reason"]}

@@ -18,5 +18,5 @@ class ActionModule(SlurmAction):
         if options["wait"] and not self._task.check_mode:
             result.update(self.follow(dict(self._task.args), options["wait_timeout"], task_vars))
         else:
-            result.update(self.call("slurm_job_info", dict(self._task.args), task_vars))
+            result.update(self._execute_module(task_vars=task_vars))
         return result

@@ -285,12 +285,12 @@ requeue_reason:
   type: str
   sample: ""
 started_at:
-  description: When the job started, in seconds since 1970.
+  description: When the job started, the last time, in seconds since 1970; none before it has.
   returned: there is a job
   type: int
   sample: 1795277100
 ended_at:
-  description: When it ended or, as long as it runs, has to end.
+  description: When it ended; none as long as it goes on.
   returned: there is a job
   type: int
   sample: 1795277200
@@ -322,23 +322,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._runners import s
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_JOB
 
 
-def read_script(path: str | None, check: bool) -> bytes | None:
-    """None where there is no script to read: none was given, or check mode has not written it."""
-    if not path:
-        return None
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except FileNotFoundError:
-        if check:
-            return None
-        raise ValueError(f"script {path} does not exist on this host; write it there first.") from None
-    except OSError as error:
-        raise ValueError(f"script {path} cannot be read ({error.strerror}); make it readable for the user.") from None
-    plan.checked_script(path, content)
-    return content
-
-
 def predicted(options: dict[str, Any]) -> dict[str, Any]:
     """Check mode where neither script nor Slurm need be there yet."""
     plan.command(options, "")
@@ -354,7 +337,7 @@ def change(before: Any, after: str) -> dict[str, str]:
 def submit(module: AnsibleModule) -> dict[str, Any]:
     options = module.params
     plan.sbatch_arguments(options)
-    content = read_script(options["script"], module.check_mode)
+    content = runner.read_script(options["script"], module.check_mode)
     if module.check_mode and (content is None or not runner.slurm.installed()):
         result = predicted(options)
     else:
@@ -370,7 +353,9 @@ def submit(module: AnsibleModule) -> dict[str, Any]:
 
 
 def cancel(module: AnsibleModule) -> dict[str, Any]:
-    result = runner.absent(module.params, read_script(module.params["script"], module.check_mode), module.check_mode)
+    result = runner.absent(
+        module.params, runner.read_script(module.params["script"], module.check_mode), module.check_mode
+    )
     before = result.pop("before")
     cancelled = result["cancelled"]
     after = "".join(f"job {number} CANCELLED\n" for number in cancelled)

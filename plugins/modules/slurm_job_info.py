@@ -10,6 +10,8 @@ version_added: 0.1.0
 short_description: State and progress of a Slurm job
 description:
   - Asks Slurm on the host for a job, and reads how far it is from its log where the host has the log.
+  - A job that the controller has forgotten is looked up in accounting, or in the controller's list of completed jobs,
+    where the cluster has them.
   - With O(wait=true) it is asked again until the job has ended, and the progress is shown meanwhile.
 author:
   - The trainium.cluster founders (@trainium)
@@ -59,14 +61,28 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+job_id:
+  description: The job.
+  returned: success
+  type: int
+  sample: 12
 state:
-  description: Slurm's state of the job, such as V(PENDING), V(RUNNING), V(COMPLETED) or V(FAILED). V(UNKNOWN) where
-    Slurm has forgotten it.
+  description: Slurm's state of the job, V(UNKNOWN) where it is forgotten. Of an array, the one that stands for all.
   returned: success
   type: str
   sample: COMPLETED
+tasks:
+  description: How many tasks of an array are in each state; empty for other jobs.
+  returned: success
+  type: dict
+  sample: {}
 ended:
-  description: Whether the job has ended, well or not.
+  description: Whether the job has ended, well or not. One whose dependency can never be satisfied has.
+  returned: success
+  type: bool
+  sample: true
+succeeded:
+  description: Whether it ended well.
   returned: success
   type: bool
   sample: true
@@ -80,27 +96,58 @@ exit_code:
   returned: success
   type: str
   sample: "0:0"
-batch_host:
-  description: The node that the batch script runs on; empty before the job has started.
+node_exit_codes:
+  description: After a failure, what failed where, by srun's lines in the log or by the steps in accounting.
   returned: success
-  type: str
-  sample: ip-192-0-2-5
+  type: list
+  elements: dict
+  sample: [{"node": "ip-192-0-2-5", "task": 0, "exit_code": 3}]
 nodes:
   description: The job's nodes as a hostlist.
   returned: success
   type: str
   sample: ip-192-0-2-[5-6]
+batch_host:
+  description: The node that the batch script runs on; empty before the job has started.
+  returned: success
+  type: str
+  sample: ip-192-0-2-5
+restarts:
+  description: How many times the job was put back into the queue.
+  returned: success
+  type: int
+  sample: 0
+requeue_reason:
+  description: Why, the last time, as far as it is known.
+  returned: success
+  type: str
+  sample: ""
+started_at:
+  description: When the job started, the last time, in seconds since 1970; none before it has.
+  returned: success
+  type: int
+  sample: 1795277100
+ended_at:
+  description: When it ended; none as long as it goes on.
+  returned: success
+  type: int
+  sample: 1795277200
 progress:
-  description: The last step in the log with its loss and throughput; empty where there is none.
+  description: The last step in the log with its loss and throughput, and the seconds left; empty where there is none.
   returned: success
   type: dict
-  sample: {"step": 14, "loss": 10.7, "throughput": 6449.36}
+  sample: {"step": 14, "steps": 100, "loss": 10.7, "throughput": 6449.36, "seconds_left": 86}
 last_lines:
-  description: The end of the log.
+  description: The end of the log, without what torchrun adds after a failure.
   returned: success
   type: list
   elements: str
   sample: []
+name:
+  description: The job's name.
+  returned: success
+  type: str
+  sample: bert
 """
 
 from ansible.module_utils.basic import AnsibleModule

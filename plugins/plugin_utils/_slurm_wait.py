@@ -74,8 +74,13 @@ class SlurmAction(ActionBase):
     def follow(self, arguments: dict[str, Any], timeout: float, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         """slurm_job_info with ``arguments`` until the job has ended, or a failure."""
         until = time.monotonic() + timeout
+        before: dict[str, Any] = {}
         while True:
             job = self.patiently(lambda: self.call("slurm_job_info", arguments, task_vars))
+            if job.get("restarts") and job["restarts"] == before.get("restarts"):
+                # A node that has come back no longer tells why the job was put back.
+                job["requeue_reason"] = job["requeue_reason"] or before["requeue_reason"]
+            before = job
             if job.get("failed") or job.get("ended"):
                 return job
             text = f"{self.plugin_name()}: {job_text(job)}"

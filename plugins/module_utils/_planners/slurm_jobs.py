@@ -47,11 +47,11 @@ _ALLOCATION = re.compile(r"(\d+)(?:_(\d+|\[.*\]))?")
 
 def _seconds(text: str) -> int | None:
     """'1700000000' as it is; None for Unknown, None and an empty text."""
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdecimal() else 0
 
 
 def job_of(line: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def completed(lines: Iterable[str]) -> dict[int, list[dict[str, Any]]]:
     for line in lines:
         fields = dict(_FIELD.findall(line))
         array = fields.get("ArrayJobId", "")
-        number, task = (array, fields.get("ArrayTaskId", "")) if array.isdigit() else (fields["JobId"], "")
+        number, task = (array, fields.get("ArrayTaskId", "")) if array.isdecimal() else (fields["JobId"], "")
         before = found[_number(number)].get(task)
         nodes = fields.get("NodeList", "")
         found[_number(number)][task] = {
@@ -167,7 +167,8 @@ def summed(jobs: Sequence[Mapping[str, Any]], now: float) -> dict[str, Any]:
     The array goes on as long as one of its tasks does, and has failed when one has. No job at all is UNKNOWN.
     """
     if len(jobs) == 1 and not jobs[0]["task"]:
-        return {**jobs[0], "tasks": {}, "ended": has_ended(jobs[0], now)}
+        ended = has_ended(jobs[0], now)
+        return {**jobs[0], **_times(jobs, ended), "tasks": {}, "ended": ended}
     if not jobs:
         return {**job_of(""), "tasks": {}, "ended": True}
     tasks: Counter[str] = Counter()
@@ -176,17 +177,21 @@ def summed(jobs: Sequence[Mapping[str, Any]], now: float) -> dict[str, Any]:
     open_jobs = [job for job in jobs if not has_ended(job, now)]
     order = _GOING_ON if open_jobs else _ENDINGS
     chosen = min(open_jobs or jobs, key=lambda job: _place(order, job["state"]))
-    times = [job["started_at"] for job in jobs if job["started_at"]]
-    ends = [job["ended_at"] for job in jobs if job["ended_at"]]
     return {
         **chosen,
         "nodes": ",".join(dict.fromkeys(job["nodes"] for job in jobs if job["nodes"])),
         "restarts": max(job["restarts"] for job in jobs),
-        "started_at": min(times, default=None),
-        "ended_at": max(ends, default=None),
+        **_times(jobs, not open_jobs),
         "tasks": dict(sorted(tasks.items())),
         "ended": not open_jobs,
     }
+
+
+def _times(jobs: Sequence[Mapping[str, Any]], ended: bool) -> dict[str, int | None]:
+    """From the first start to the last end. Slurm shows those that it expects as well, which are left out."""
+    starts = [job["started_at"] for job in jobs if job["started_at"] and job["state"] != "PENDING"]
+    ends = [job["ended_at"] for job in jobs if job["ended_at"] and ended]
+    return {"started_at": min(starts, default=None), "ended_at": max(ends, default=None)}
 
 
 def _place(order: Sequence[str], state: str) -> int:

@@ -12,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.hostlis
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import parse_line
 
 LINES = 25
+WIDTH = 500
 # A failure of hundreds of nodes is told by the first of them.
 NODES_SHOWN = 4
 
@@ -43,6 +44,7 @@ _TORCHRUN_LINE = re.compile(
     r".*(?:Setting OMP_NUM_THREADS environment variable for each process|/torchrun:\d+: )|"
     r"torch\.distributed\.elastic\.multiprocessing\.errors\.|W\d{4} .*\] \*{10,}$|\*{20,}$"
 )
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RULE = re.compile(r"[=-]{40,}$")
 
 
@@ -111,11 +113,13 @@ def _hosts(text: str) -> list[str]:
         return [text]
 
 
-def node_exit_codes(text: str, steps: Sequence[Mapping[str, str]] = ()) -> list[dict[str, Any]]:
+def node_exit_codes(
+    text: str, steps: Sequence[Mapping[str, str]] = (), job: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """Where a job's tasks failed: ``{"node": "n1", "task": 1, "exit_code": 3}``.
 
     From srun's lines in the log. Where it has none, from the steps of accounting, whose exit code is the highest of all
-    their nodes: ``node`` is a hostlist then, and ``task`` None.
+    their nodes: ``node`` is a hostlist then, and ``task`` None. Else the batch script's own, on the job's batch host.
     """
     found: dict[tuple[str, int | None], dict[str, Any]] = {}
     for match in _SRUN.finditer(text):
@@ -131,13 +135,22 @@ def node_exit_codes(text: str, steps: Sequence[Mapping[str, str]] = ()) -> list[
             found[(node, task)] = {"node": node, "task": task, "exit_code": code}
     if found:
         return list(found.values())
-    codes = []
-    for step in steps:
-        code_text, _colon, signal = step["exit_code"].partition(":")
-        code = int(code_text or 0) or (128 + int(signal) if signal.isdigit() and int(signal) else 0)
-        if code and step["nodes"] and not step["step"].endswith((".batch", ".extern")):
-            codes.append({"node": step["nodes"], "task": None, "exit_code": code})
+    codes = [
+        {"node": step["nodes"], "task": None, "exit_code": _code(step["exit_code"])}
+        for step in steps
+        if _code(step["exit_code"]) and step["nodes"] and not step["step"].endswith((".batch", ".extern"))
+    ]
+    if not codes and job and job["batch_host"] and _code(job["exit_code"]) and not job.get("tasks"):
+        codes = [{"node": job["batch_host"], "task": None, "exit_code": _code(job["exit_code"])}]
     return codes
+
+
+def _code(text: str) -> int:
+    """Slurm's '3:0' as 3; '0:9', ended by a signal, as 137."""
+    code, _colon, signal = text.partition(":")
+    if code.isdigit() and int(code):
+        return int(code)
+    return 128 + int(signal) if signal.isdigit() and int(signal) else 0
 
 
 def last_lines(text: str, count: int = LINES) -> list[str]:
@@ -145,7 +158,7 @@ def last_lines(text: str, count: int = LINES) -> list[str]:
     kept: list[str] = []
     trace: list[str] | None = None
     inside = 0
-    for line in text.splitlines():
+    for line in map(_readable, text[:-1].split("\n") if text.endswith("\n") else text.split("\n") if text else []):
         if line.startswith("Traceback (most recent call last):"):
             kept += trace or []
             trace = [line]
@@ -172,11 +185,17 @@ def last_lines(text: str, count: int = LINES) -> list[str]:
     return kept[-count:]
 
 
+def _readable(line: str) -> str:
+    """A line as a screen may show it: the last state of a progress bar, nothing that moves the cursor, not endless."""
+    line = _ESCAPE.sub("", line.rstrip("\r").rpartition("\r")[2])
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]} ..."
+
+
 def _inside(line: str, rules: int) -> int:
     """How many rules of '=' torchrun's table of failures still has after a line; one more to swallow the last."""
     if re.match(r"={40,}$", line):
         return rules - 1 if rules > 1 else 0
-    if line.startswith(("srun:", "slurmstepd:", "LOG ", "JOB ", "training:")):
+    if line.startswith(("srun:", "slurmstepd", "LOG ", "JOB ", "training:")):
         # Another node's line amid the table.
         return 0
     return rules
@@ -223,11 +242,14 @@ def ordinal(number: int) -> str:
 
 def failure_text(job: Mapping[str, Any], log: str = "") -> str:
     """Why a job that has ended did not succeed, in one sentence."""
-    text = f"job {job['job_id']}{' (' + job['name'] + ')' if job.get('name') else ''} ended as {job['state']}"
+    text = f"job {job['job_id']}{' (' + job['name'] + ')' if job.get('name') else ''} "
+    text += "can never start" if job["state"] == "PENDING" else f"ended as {job['state']}"
     if job["reason"] and job["reason"] not in ("None", "NonZeroExitCode"):
         text += f" ({job['reason']})"
     if job["exit_code"] and job["exit_code"] != "0:0":
         text += f" with exit code {job['exit_code']}"
+    if job.get("tasks"):
+        text += f", of its tasks {', '.join(f'{count} {state}' for state, count in job['tasks'].items())}"
     codes = job.get("node_exit_codes") or []
     if codes:
         where = ", ".join(

@@ -24,12 +24,12 @@ _PLACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
 _TIME = re.compile(
-    r"(?:(?P<days>\d{1,6})-(?P<day_hours>\d{1,6})(?::(?P<day_minutes>\d{1,6}))?(?::(?P<day_seconds>\d{1,6}))?"
-    r"|(?P<hours>\d{1,6}):(?P<hour_minutes>\d{1,6}):(?P<hour_seconds>\d{1,6})"
-    r"|(?P<minutes>\d{1,6})(?::(?P<seconds>\d{1,6}))?)"
+    r"(?:(?P<days>[0-9]{1,6})-(?P<day_hours>[0-9]{1,6})(?::(?P<day_minutes>[0-9]{1,6}))?(?::(?P<day_seconds>[0-9]{1,6}))?"
+    r"|(?P<hours>[0-9]{1,6}):(?P<hour_minutes>[0-9]{1,6}):(?P<hour_seconds>[0-9]{1,6})"
+    r"|(?P<minutes>[0-9]{1,6})(?::(?P<seconds>[0-9]{1,6}))?)"
 )
-_ARRAY = re.compile(r"(?P<parts>[0-9,:-]+)(?:%(?P<most>\d{1,7}))?")
-_ARRAY_PART = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7}))?)?")
+_ARRAY = re.compile(r"(?P<parts>[0-9,:-]+)(?:%(?P<most>[0-9]{1,7}))?")
+_ARRAY_PART = re.compile(r"([0-9]{1,7})(?:-([0-9]{1,7})(?::([0-9]{1,7}))?)?")
 
 
 def shown(value: Any) -> str:
@@ -61,7 +61,7 @@ def limit_seconds(text: str) -> int | None:
 
 def checked_nodes(text: str) -> str:
     """'2' or '1-2', in numbers that Slurm can take."""
-    match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
+    match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", text)
     if not match:
         raise ValueError(f"nodes is {shown(text)}; use a number such as 2, or a range such as 1-2.")
     low, high = int(match[1]), int(match[2] or match[1])

@@ -24,6 +24,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_j
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import slurm
 
 TAIL = 65536  # bytes of the log that are read: a long training's log is large
+CLOCKS_APART = 60.0  # seconds by which a job may seem to end before it was submitted
 RECORDS = "~/.local/state/trainium/jobs"
 END_FILE = "TRAINIUM_END_FILE"
 
@@ -38,6 +39,23 @@ def read_tail(path: str) -> str:
         return ""
     except (OSError, ValueError) as error:
         raise TrainiumError(f"log {path} cannot be read ({error}); give a file that the user may read.") from error
+
+
+def read_script(path: str | None, check: bool) -> bytes | None:
+    """None where there is no script to read: none was given, or check mode has not written it."""
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        if check:
+            return None
+        raise ValueError(f"script {path} does not exist on this host; write it there first.") from None
+    except OSError as error:
+        raise ValueError(f"script {path} cannot be read ({error.strerror}); make it readable for the user.") from None
+    plan.checked_script(path, content)
+    return content
 
 
 def look(
@@ -60,7 +78,7 @@ def look(
         if digest and tasks and plan.digest_in(tasks[0]["comment"]) not in ("", digest):
             tasks, job_steps = [], []
     if not tasks:
-        tasks = [item for item in slurm.completion(job_id) if not record or item["name"] == record.get("name")]
+        tasks = [item for item in slurm.completion(job_id) if not record or _is_recorded(item, record)]
     job = summed(tasks, now)
     if not tasks and record.get("ended"):
         return dict(record["job"])
@@ -71,10 +89,17 @@ def look(
     failed = job["ended"] and not job["succeeded"]
     if failed and not job_steps:
         job_steps = _steps(job_id)
-    job["node_exit_codes"] = report.node_exit_codes(text, job_steps) if failed else []
+    job["node_exit_codes"] = report.node_exit_codes(text, job_steps, job) if failed else []
     job["requeue_reason"] = _requeue_reason(text) if job["restarts"] else ""
     job["last_lines"] = report.last_lines(text)
     return job
+
+
+def _is_recorded(item: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Whether a completed job is the one in the record; its number alone may be that of a job before."""
+    ended_at = item["ended_at"]
+    recent = ended_at is None or ended_at + CLOCKS_APART >= record.get("submitted_at", 0)
+    return bool(item["name"] == record.get("name") and recent)
 
 
 def _succeeded(job: Mapping[str, Any], steps: int | None) -> bool | None:
@@ -152,12 +177,14 @@ def default_record(name: str, digest: str) -> str:
 
 def find(name: str, digest: str, record: Mapping[str, Any]) -> int | None:
     """The newest identical job, of which the controller, accounting or the record knows."""
-    numbers = [job["job_id"] for job in slurm.named(name) if job["digest"] == digest]
-    if record.get("digest") == digest:
-        numbers.append(record["job_id"])
-    if not numbers:
-        numbers = [job["job_id"] for job in slurm.accounted_named(name) if job["digest"] == digest]
-    return max(numbers, default=None)
+    for known in (slurm.named, slurm.accounted_named):
+        # The controller first: one that was made anew counts from 1 again.
+        numbers = [job["job_id"] for job in known(name) if job["digest"] == digest]
+        if numbers:
+            return max(numbers)
+        if record.get("digest") == digest:
+            return int(record["job_id"])
+    return None
 
 
 def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str, Any]:
@@ -183,9 +210,11 @@ def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str
                 slurm.cancel([before["job_id"]])
             _check_dependencies(options.get("dependency") or [])
             job_id = slurm.submit(argv, environment, lock)
-            record.write({"job_id": job_id, "name": options["name"], "digest": digest, "ended": False})
-            job = look(job_id, plan.log_path(options, job_id), options.get("steps"))
-        record.write(_remembered(options["name"], digest, job))
+            noted = {"job_id": job_id, "name": options["name"], "digest": digest, "submitted_at": time.time()}
+            record.write(noted)
+            job = look(job_id, plan.log_path(options, job_id), options.get("steps"), noted)
+        noted = record.read()
+        record.write({**_remembered(options["name"], digest, job), "submitted_at": _submitted_at(noted, job)})
         return {**known, **shown(job), "submitted": submitted, "before": before}
 
 
@@ -202,6 +231,12 @@ def _before(options: Mapping[str, Any], digest: str, record: Record) -> dict[str
     if job["succeeded"] is None:
         job["succeeded"] = _noted_end(record, job_id)
     return job
+
+
+def _submitted_at(noted: Mapping[str, Any], job: Mapping[str, Any]) -> float:
+    """When the job was submitted; not later than its start, where the record has been lost."""
+    known = noted.get("submitted_at") if noted.get("job_id") == job["job_id"] else None
+    return float(known or job["started_at"] or time.time())
 
 
 def _noted_end(record: Record, job_id: int) -> bool | None:

@@ -19,8 +19,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_j
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_submit import digest_in
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.commands import Reply, find, run
 
-# ParallelCluster keeps Slurm there.
-FOLDERS = ["/opt/slurm/bin", "/usr/local/bin", "/usr/bin"]
+# Where Slurm is when PATH does not lead to it; the first is ParallelCluster's.
+FOLDERS = ["/opt/slurm/bin", "/usr/local/bin", "/usr/bin", "/bin"]
 # Slurm's own patience with its controller is 10 s (MessageTimeout), a few times over.
 SECONDS = 60.0
 # Accounting is asked for this many days, where a job is looked for by its name.
@@ -43,9 +43,13 @@ class SlurmBusyError(SlurmError):
         super().__init__(message, transient=True)
 
 
+def _folders() -> list[str]:
+    return list(dict.fromkeys([*filter(None, os.environ.get("PATH", "").split(os.pathsep)), *FOLDERS]))
+
+
 def installed() -> bool:
     """Whether this host has Slurm's commands."""
-    return find("sbatch", FOLDERS) is not None
+    return find("sbatch", _folders()) is not None
 
 
 def _reason(reply: Reply) -> str:
@@ -58,8 +62,9 @@ def _reason(reply: Reply) -> str:
 
 
 def _call(argv: Sequence[str], environment: Mapping[str, str] | None = None, pass_fds: Sequence[int] = ()) -> Reply:
-    wanted = {**(os.environ if environment is None else environment), "SLURM_TIME_FORMAT": "%s"}
-    reply = run(argv, SECONDS, FOLDERS, wanted, pass_fds)
+    # The answers to questions have their times in seconds.
+    wanted = {**os.environ, "SLURM_TIME_FORMAT": "%s"} if environment is None else environment
+    reply = run(argv, SECONDS, _folders(), wanted, pass_fds)
     if not reply.found:
         raise SlurmError(f"{argv[0]} is not installed on this host; run this on a node of the cluster.")
     return reply
@@ -94,7 +99,7 @@ def named(name: str) -> list[dict[str, Any]]:
 def _sacct(*arguments: str) -> str:
     """'' where the cluster has no accounting."""
     argv = ["sacct", "--noheader", "--parsable2", "--duplicates", f"--format={SACCT_FIELDS}", *arguments]
-    if find("sacct", FOLDERS) is None:
+    if find("sacct", _folders()) is None:
         return ""
     reply = _call(argv)
     if not reply.code:
@@ -143,8 +148,8 @@ def _clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """
     user = pwd.getpwuid(os.getuid())
     base = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, "SHELL": user.pw_shell or "/bin/sh"}
-    kept = {name: os.environ[name] for name in ("PATH", "SLURM_CONF") if name in os.environ}
-    return {**base, **kept, **environment}
+    kept = {name: os.environ[name] for name in ("SLURM_CONF", "LANG") if name in os.environ}
+    return {**base, **kept, "PATH": os.pathsep.join(_folders()), **environment}
 
 
 def submit(arguments: Sequence[str], environment: Mapping[str, str], lock: int) -> int:
