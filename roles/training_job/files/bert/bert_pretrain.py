@@ -12,9 +12,10 @@ TRAINIUM_RESUME            1 to go on from the newest whole one
 TRAINIUM_STOP_AT           seconds since 1970 at which the training must have stopped
 TRAINIUM_COMPILE, NEURON_EXTRACT_GRAPHS_ONLY   1 for a compile run, which leaves checkpoints alone
 
-A run that stops before its time ends with code 85, for which torchrun itself ends with 1: trainium_torchrun.py passes
-the code on. At SIGTERM the training stops after the step it is at, with code 0; torchrun, which gets the signal too,
-kills what is not gone 30 seconds later (--shutdown-timeout, where it has that) and ends with 1.
+A run that stops before its time ends with code 85. torchrun ends with 1 then, as for every other code, and names it in
+a line ``exitcode : 85``. At SIGTERM the training stops after the step it is at, with a checkpoint and code 0; torchrun,
+which passes the signal on, kills what is not gone after 30 seconds (TORCH_ELASTIC_SHUTDOWN_TIMEOUT in newer releases)
+and ends with 1 as well.
 """
 
 from __future__ import annotations

@@ -1,0 +1,157 @@
+"""A virtual environment with PyTorch, a small dataset, and torchrun on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+SCRIPTS = REPOSITORY / "roles" / "training_job" / "files" / "bert"
+REQUIREMENTS = REPOSITORY / "sandbox" / "requirements-nodes.txt"
+LINE = re.compile(r"^LOG .* - \((\d+), (\d+)\) step_loss : (\S+) learning_rate : (\S+) ", re.MULTILINE)
+# A model that learns within seconds, on one core a process.
+MODEL = ["--batch_size=8", "--lr=0.005", "--warmup_steps=5", "--hidden_size=32", "--layers=1", "--heads=2"]
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    """The Python of an environment with PyTorch: that of TRAINIUM_TORCH_VENV, or one that is made once."""
+    given = os.environ.get("TRAINIUM_TORCH_VENV")
+    if given:
+        return Path(given).absolute() / "bin" / "python"
+    folder = REPOSITORY / ".sandbox" / "torch-venv"
+    ready = folder / "ready"
+    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        # The sandbox has downloaded the wheels already, where it is up.
+        wheels = ["--find-links", str(REPOSITORY / ".sandbox" / "cache" / "mirror" / "wheels")]
+        further = shlex.split(os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *wheels, *further]
+        subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
+        ready.write_text(wanted, encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="session")
+def data(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards as the training reads them, made from a text with some order in it."""
+    folder = tmp_path_factory.mktemp("data")
+    words = [
+        f"{one}{two}" for one in ("ba", "ke", "li", "mo", "nu", "ra") for two in ("den", "lor", "mis", "tak", "vu")
+    ]
+    sentences = (" ".join(words[(3 * line + 7 * place) % 30] for place in range(9)) for line in range(2500))
+    (folder / "text").write_text("".join(f"{sentence}.\n" for sentence in sentences), encoding="utf-8")
+    prepare = [str(python), str(SCRIPTS / "bert_prepare.py"), "--corpus", str(folder / "text")]
+    size = ["--vocabulary_size=200", "--sequence_length=32", "--predictions=5", "--shards=2"]
+    subprocess.run([*prepare, "--output", str(folder / "shards"), *size], check=True)
+    return folder / "shards"
+
+
+@dataclass
+class Run:
+    """A training that has ended, or been ended."""
+
+    code: int
+    text: str
+    losses: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.losses = {int(step): float(loss) for _epoch, step, loss, _rate in LINE.findall(self.text)}
+
+
+Train = Callable[..., Run]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def signal_all(process: int, with_signal: signal.Signals) -> None:
+    """Give the signal to a process and all below it, as Slurm does: torchrun's processes have groups of their own."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    for child in children.read_text(encoding="ascii").split() if children.exists() else ():
+        signal_all(int(child), with_signal)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, with_signal)
+
+
+def _watch(process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None) -> str:
+    """What a process writes to its end; once it has written ``until``, it gets the signal."""
+    lines = []
+    assert process.stdout
+    for line in process.stdout:
+        lines.append(line)
+        if with_signal and until in line:
+            signal_all(process.pid, with_signal)
+            with_signal = None
+    process.wait(timeout=120)
+    return "".join(lines)
+
+
+@pytest.fixture
+def train(python: Path, data: Path) -> Iterator[Train]:
+    """Start a training on one or more "nodes" of this machine, each a torchrun with a folder of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(
+        outputs: Path | list[Path],
+        *arguments: str,
+        processes: int = 1,
+        until: str = "",
+        with_signal: signal.Signals | None = None,
+        **variables: str,
+    ) -> Run:
+        folders = outputs if isinstance(outputs, list) else [outputs]
+        place = ["--master-addr=127.0.0.1", f"--master-port={free_port()}", f"--nnodes={len(folders)}"]
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "TRAINIUM_"))},
+            "HF_HUB_OFFLINE": "1",
+            "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": "1",
+            "TRAINIUM_RESUME": "1",
+            **variables,
+        }
+        nodes = []
+        for rank, folder in enumerate(folders):
+            torchrun = [str(python), "-m", "torch.distributed.run", *place, f"--node-rank={rank}"]
+            script = [str(SCRIPTS / "bert_pretrain.py"), f"--data_dir={data}", f"--output_dir={folder}"]
+            command = [*torchrun, f"--nproc-per-node={processes}", *script, *MODEL, *arguments]
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            nodes.append(process)
+            started.append(process)
+        text = "".join(_watch(process, until, with_signal) for process in nodes)
+        return Run(max(abs(process.returncode) for process in nodes), text)
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            signal_all(process.pid, signal.SIGKILL)
+            process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def soon() -> Callable[[float], str]:
+    """A time some seconds from now, as the job script gives it."""
+    return lambda seconds: str(int(time.time() + seconds))
