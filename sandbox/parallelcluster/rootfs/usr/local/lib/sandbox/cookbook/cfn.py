@@ -57,13 +57,20 @@ def init(arguments: list[str]) -> int:
     return 0 if apply(document, known.configsets) else 1
 
 
-def signal(arguments: list[str]) -> int:
-    log_to("/var/log/cfn-init.log")
+def parse_signal(arguments: list[str]) -> argparse.Namespace:
+    """What cfn-signal is told. The service's region and address are not needed beside a handle, which is an address."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("url")
+    parser.add_argument("handle")
     parser.add_argument("-e", "--exit-code", type=int, default=0)
     parser.add_argument("-r", "--reason", default="")
-    known, _rest = parser.parse_known_args(arguments)
+    parser.add_argument("--region")
+    parser.add_argument("--url")
+    return parser.parse_args(arguments)
+
+
+def signal(arguments: list[str]) -> int:
+    log_to("/var/log/cfn-init.log")
+    known = parse_signal(arguments)
     body = {
         "Status": "FAILURE" if known.exit_code else "SUCCESS",
         "Reason": known.reason,
@@ -71,7 +78,7 @@ def signal(arguments: list[str]) -> int:
         "Data": "",
     }
     data = json.dumps(body).encode()
-    request = urllib.request.Request(known.url, data, {"Content-Type": ""}, method="PUT")  # noqa: S310
+    request = urllib.request.Request(known.handle, data, {"Content-Type": ""}, method="PUT")  # noqa: S310
     with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the handle's own URL
         LOG.info("signalled %s: %s", body["Status"], answer.status)
     return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cookbook import slurm, storage
-from cookbook.fleet import set_status
+from cookbook.fleet import set_status, status
 from cookbook.node import (
     LOG,
     PLUGIN,
@@ -163,12 +163,24 @@ def finalize(cluster: Item) -> None:
     """The daemons; the head node is ready when its static nodes are."""
     if cluster["node_type"] == "ComputeFleet":
         run("systemctl", "start", "sandbox-slurmd.service", "sandbox-computemgtd.service")
+        _resume_static_node((PLUGIN / "slurm_nodename").read_text(encoding="utf-8").strip())
         return
     if cluster["node_type"] != "HeadNode":
         return
     for unit in ("clustermgtd", "clusterstatusmgtd", "cfn-hup"):
         run("systemctl", "start", f"sandbox-{unit}.service")
     _wait_for_static_nodes(configuration(cluster))
+
+
+def _resume_static_node(name: str) -> None:
+    """Take a static node into service: clustermgtd has set it DOWN before it launched the instance.
+
+    As in the cookbook's recipe, Slurm's refusal for a node that takes jobs already is no error.
+    """
+    if "-st-" in name:
+        command = ["/opt/slurm/bin/scontrol", "update", f"nodename={name}", "state=resume", "reason=Node start up"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        LOG.info("resume %s: code %d %s", name, done.returncode, done.stderr.strip())
 
 
 def _wait_for_static_nodes(settings: Item, seconds: float = 2100) -> None:
@@ -186,6 +198,8 @@ def _wait_for_static_nodes(settings: Item, seconds: float = 2100) -> None:
         waiting = sorted(name for name, state in states.items() if state not in ("idle", "mixed", "allocated"))
         if states and not waiting:
             return
+        if status().get("status") == "PROTECTED":
+            raise BootstrapError("Cluster has been set to PROTECTED mode due to failures in static node provisioning")
         if time.monotonic() > until:
             raise BootstrapError(f"Static nodes did not come up in time: {', '.join(waiting)}")
         time.sleep(2)
