@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The trainings of a host, from what their folders hold and what Slurm says. Pure.
 
-A training has a folder ``<name>-<12 digits of its digest>`` with ``train.log``, with ``train.json``, in which slurm_job
-remembers the job, and after its end with ``report.json``.
+A training has a folder ``<name>-<12 digits of its digest>`` with ``train.log``, and after its end with ``report.json``.
+slurm_job remembers the job in ``train.json``; without Slurm the first node notes its end in ``node.0.json``.
 """
 
 from __future__ import annotations
@@ -51,6 +51,15 @@ def steps_wanted(record: Mapping[str, Any], report: Mapping[str, Any]) -> int | 
     return None
 
 
+def unit_job(end: Mapping[str, Any]) -> dict[str, Any]:
+    """The job as Slurm would tell of it, by what the first node has noted; it goes on where that is {}."""
+    if not end:
+        return NO_JOB
+    known = {name: end.get(name) for name in ("started_at", "ended_at")}
+    state = "COMPLETED" if end.get("exit_code") == 0 else "FAILED"
+    return {**NO_JOB, **known, "state": state, "ended": True, "restarts": end.get("restarts") or 0}
+
+
 def described(
     folder: str, record: Mapping[str, Any], report: Mapping[str, Any], job: Mapping[str, Any], log_here: bool
 ) -> dict[str, Any]:
@@ -72,7 +81,7 @@ def described(
         "restarts": job["restarts"],
         "started_at": job["started_at"],
         "ended_at": None if running else job["ended_at"],
-        "log_host": "" if log_here else job["batch_host"],
+        "log_host": job["batch_host"],
     }
     return {
         "name": name,
@@ -91,10 +100,11 @@ def described(
 def _line(job_id: int, job: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     if report:
         first, last = (f"{value:.4g}" if isinstance(value, float) else value for value in map(report.get, _LOSSES))
-        return f"job {job_id} has ended well after {report.get('steps')} steps, loss {first} to {last}"
-    if job["state"] == "UNKNOWN" and not job["ended"]:
-        job = {**job, "state": "is not known to Slurm"}
-    return job_text({**job, "job_id": job_id})
+        return f"has ended well after {report.get('steps')} steps, loss {first} to {last}"
+    text = job_text({**job, "job_id": job_id})
+    if job_id:
+        return text
+    return text.replace("job 0 UNKNOWN", "without Slurm", 1).replace("job 0", "without Slurm", 1)
 
 
 _LOSSES: Sequence[str] = ("initial_loss", "final_loss")

@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.trainin
     chosen,
     described,
     steps_wanted,
+    unit_job,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_records import plain
 from ansible_collections.trainium.cluster.plugins.module_utils._runners.slurm_job import look, read_tail
@@ -52,7 +53,7 @@ def _job(job_id: int, log: Path, steps: int | None, record: Mapping[str, Any]) -
     """What Slurm knows of a job; what the log alone says where there is no Slurm or no job."""
     if job_id and slurm.installed():
         return look(job_id, str(log), steps, record)
-    return {**NO_JOB, "progress": progress(read_tail(str(log)), steps)}
+    return {**unit_job(_read(log.with_name("node.0.json"))), "progress": progress(read_tail(str(log)), steps)}
 
 
 def trainings(directory: str, name: str, folder: str, limit: int, known: Mapping[str, Any]) -> list[dict[str, Any]]:
