@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 GRAPHS = 6
@@ -42,11 +43,11 @@ def cache() -> Path:
 
 
 def compiler() -> str:
+    """The compiler's version; 0 where it is not installed."""
     try:
-        from neuronx_cc import __version__
-    except ImportError:
+        return version("neuronx-cc")
+    except PackageNotFoundError:
         return "0"
-    return __version__
 
 
 def entries(root: Path, command: list[str]) -> list[Path]:
@@ -97,18 +98,17 @@ def compile_all(found: list[Path]) -> int:
     """Write what the compiler would; 1 where a graph did not compile."""
     wanted = [entry for entry in found if (entry / "model.hlo_module.pb").exists()]
     failing = int(os.environ.get("SIMULATED_FAILED_COMPILATIONS") or 0)
+    failed = min(failing, len(wanted))
     report = {}
     for place, entry in enumerate(wanted):
-        failed = place < failing
-        if failed:
+        if place < failed:
             say(f"Failed compilation of {entry}/model.hlo_module.pb", "ERROR")
         elif not (entry / "model.done").exists():
             held = lock(entry)
             (entry / "model.neff").write_text("simulated\n", encoding="utf-8")
             (entry / "model.done").touch()
             held.unlink()
-        report[f"{entry}/model.hlo_module.pb"] = {"status": not failed, "retry": 0, "compile_time": 0.0}
-    failed = min(failing, len(wanted))
+        report[f"{entry}/model.hlo_module.pb"] = {"status": place >= failed, "retry": 0, "compile_time": 0.0}
     say(json.dumps({"compilation_report": report}, indent=4))
     say(f"Total graphs: {len(wanted)}")
     say(f"Total successful compilations: {len(wanted) - failed}")
