@@ -75,12 +75,14 @@ def resolve(
 ) -> dict[str, Any]:
     """The whole definition, and beside its keys what the role needs.
 
-    ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums``
-    (file of the definition -> checksum of its content) and ``active`` (scripts of the jobs in Slurm's queue).
+    ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
+    nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
+    -> checksum of its content) and ``active`` (scripts of the jobs in Slurm's queue).
 
-    Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``count`` (nodes wanted), ``least`` (nodes needed),
-    ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and ``prepare_argv`` (arguments of the scripts),
-    ``limit_seconds`` (0 for none), ``ends_at_epoch`` (0 for never) and ``cache_is_local``.
+    Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
+    (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
+    ``prepare_argv`` (arguments of the scripts), ``limit_seconds`` (0 for none), ``ends_at_epoch`` (0 for never) and
+    ``cache_is_local``.
 
     Raises ValueError with one sentence for a definition that cannot be run.
     """
@@ -105,6 +107,7 @@ def resolve(
         compile_log=f"{folder}/compile.log",
         count=count,
         least=least,
+        compile_name=f"{whole['name'][:56]}-compile",
         nodes_option=str(count) if least == count else f"{least}-{count}",
         argv=arguments(whole["args"]),
         compile_argv=arguments(limited, "compile.args"),

@@ -1,0 +1,90 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filter training_job; documented in the YAML file beside this one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.trainium.cluster.plugins.module_utils._planners import training_job as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_checks import is_text, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_presets import PRESETS
+
+BLOCK = 1 << 20
+
+
+def find_file(path: str, folders: Sequence[str]) -> str:
+    """Where on the controller a file of the definition lies. Raises ValueError with one sentence."""
+    path = os.path.expanduser(path)
+    for candidate in [path] if os.path.isabs(path) else [os.path.join(folder, path) for folder in folders]:
+        if os.path.isfile(candidate):
+            return os.path.realpath(candidate)
+    where = "" if os.path.isabs(path) else f" in {' or '.join(folders)}"
+    raise ValueError(f"files of the training job names {shown(path)}, which is no file{where}; name another.")
+
+
+def checksum(path: str) -> str:
+    """SHA-256 of a file, however large. Raises ValueError with one sentence."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            for block in iter(lambda: file.read(BLOCK), b""):
+                digest.update(block)
+    except OSError as error:
+        reason = error.strerror
+        raise ValueError(f"The file {shown(path)} of the training job cannot be read: {reason}.") from None
+    return digest.hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """A value without the tags that Ansible has put on it."""
+    if isinstance(value, Mapping):
+        return {plain(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return str(value) if isinstance(value, str) else value
+
+
+def training_job(
+    value: Any,
+    directory: str,
+    venv_path: str,
+    launcher: str = "slurm",
+    usable: Sequence[str] = (),
+    known: int = 0,
+    search: Sequence[str] = (),
+    active: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
+    if not isinstance(value, Mapping):
+        raise AnsibleFilterError(f"training_job needs a definition as a dictionary, not {type(value).__name__}.")
+    definition = plain(value)
+    try:
+        files = planner.complete(definition, PRESETS)["files"]
+        names = [name for name in files if isinstance(name, str)] if isinstance(files, list) else []
+        sources = {name: find_file(name, search) for name in names if is_text(name)}
+        context = {
+            "directory": directory,
+            "venv_path": venv_path,
+            "launcher": launcher,
+            "usable": list(usable),
+            "known": known,
+            "active": list(active),
+            "checksums": {name: checksum(path) for name, path in sources.items()},
+        }
+        resolved = planner.resolve(definition, PRESETS, context)
+    except ValueError as error:
+        return {"refused": str(error)}
+    resolved["sources"] = [{"src": path, "name": os.path.basename(name)} for name, path in sources.items()]
+    resolved["refused"] = ""
+    return resolved
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {"training_job": training_job}
