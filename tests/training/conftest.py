@@ -115,6 +115,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
         processes: int = 1,
         until: str = "",
         with_signal: signal.Signals | None = None,
+        largest_file: int = 0,
         **variables: str,
     ) -> Run:
         folders = outputs if isinstance(outputs, list) else [outputs]
@@ -133,7 +134,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
             script = [str(SCRIPTS / "bert_pretrain.py"), f"--data_dir={data}", f"--output_dir={folder}"]
             command = [*torchrun, f"--nproc-per-node={processes}", *script, *MODEL, *arguments]
             process = subprocess.Popen(
-                command,
+                [*(("prlimit", f"--fsize={largest_file}") if largest_file else ()), *command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -197,3 +197,21 @@ def test_refuses_a_variable_that_is_no_number(train: Train, tmp_path: Path, name
     assert run.code != 0
     assert f"The environment variable {name} is 'tomorrow'; give a number." in run.text
     assert time.monotonic() - started < 60
+
+
+def test_goes_on_where_a_checkpoint_cannot_be_written(train: Train, tmp_path: Path) -> None:
+    """One on the way is done without, the last one is what the training was for."""
+    limited = train(tmp_path / "limited", "--steps_this_run=6", largest_file=200_000, TRAINIUM_CHECKPOINT_STEPS="2")
+    assert limited.code != 0
+    assert list(limited.losses) == [1, 2, 3, 4, 5, 6]
+    for step in (2, 4, 6):
+        assert f"limited/ckpt_{step}.pt could not be written: File too large" in limited.text
+    assert not list((tmp_path / "limited").iterdir())
+    assert "bert_checkpoint.py" not in limited.text
+
+
+def test_refuses_a_folder_that_cannot_be_written(train: Train) -> None:
+    run = train(Path("/proc/nowhere"), "--steps_this_run=6")
+    assert run.code != 0
+    assert "/proc/nowhere, the --output_dir, cannot be written: No such file or directory." in run.text
+    assert "bert_checkpoint.py" not in run.text

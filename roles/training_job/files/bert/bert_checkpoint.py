@@ -38,10 +38,16 @@ class _Counted:
     def __init__(self, path: Path) -> None:
         self.file = path.open("wb")
         self.digest = hashlib.sha256()
+        self.error: OSError | None = None
 
     def write(self, data: Any) -> int:
         self.digest.update(data)
-        return self.file.write(data)
+        try:
+            return self.file.write(data)
+        except OSError as error:
+            # PyTorch makes one of its own of it, which does not say why.
+            self.error = self.error or error
+            raise
 
     def flush(self) -> None:
         self.file.flush()
@@ -104,8 +110,12 @@ class Store:
         path = self.path(step)
         part = self._part(path)
         file = _Counted(part)
-        torch.save(state, file)
-        file.close()
+        try:
+            torch.save(state, file)
+            file.close()
+        except (OSError, RuntimeError) as error:
+            part.unlink(missing_ok=True)
+            raise file.error or error from None
         self._marker(step).unlink(missing_ok=True)
         part.rename(path)
         size = path.stat().st_size
@@ -156,8 +166,12 @@ class Nodes:
         name = self._all(f".shared-{uuid.uuid4().hex}")[0]
         path = self.store.folder / name
         if self.rank == 0:
-            self.store.folder.mkdir(parents=True, exist_ok=True)
-            path.touch()
+            try:
+                self.store.folder.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            except OSError as error:
+                folder = self.store.folder
+                raise SystemExit(f"{folder}, the --output_dir, cannot be written: {error.strerror}.") from None
         dist.barrier(group=self.control)
         seen = path.exists()
         dist.barrier(group=self.control)
@@ -165,11 +179,17 @@ class Nodes:
             path.unlink()
         return seen
 
-    def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write the checkpoint where it belongs; all go on when it is there."""
+    def save(self, step: int, state: dict[str, Any]) -> bool:
+        """Write the checkpoint where it belongs; all go on when it is there. Whether it could be written everywhere."""
+        failed = False
         if self.writes:
-            self.store.write(step, state)
-        dist.barrier(group=self.control)
+            try:
+                self.store.write(step, state)
+            except OSError as error:
+                failed = True
+                where = f"{socket.gethostname()}:{self.store.path(step)}"
+                print(f"training: warning: {where} could not be written: {error.strerror}", flush=True)
+        return not self.any(failed)
 
     def newest(self) -> int:
         """The newest whole step, which all nodes can read from then on; 0 where there is none."""

@@ -215,7 +215,7 @@ def train(options: argparse.Namespace) -> int:
         where = f"{trainer.world} processes on {trainer.backend.device}"
         print(f"training: {where}, {count} examples, {trainer.batch} a step", flush=True)
     stop = Stop()
-    stopping = False
+    stopping, saved = False, True
     times: deque[float] = deque([time.monotonic()], maxlen=11)
     while trainer.step < options.steps_this_run and not stopping:
         rate, epoch = trainer.rate(), steps.epoch(trainer.step)
@@ -229,22 +229,25 @@ def train(options: argparse.Namespace) -> int:
         stopping = nodes.any(stop.wanted())
         last = stopping or trainer.step == options.steps_this_run
         if not compiling and (last or (every and trainer.step % every == 0)):
-            save(trainer, nodes)
+            saved = save(trainer, nodes)
             stop.save_done()
     if stopping and trainer.step < options.steps_this_run:
         if trainer.rank == 0:
             print(f"training: stopped before the time limit at step {trainer.step}", flush=True)
-        return 0 if nodes.any(stop.signalled) else STOPPED
-    return 0
+        if saved:
+            return 0 if nodes.any(stop.signalled) else STOPPED
+    # Of a checkpoint on the way the next one takes the place, of the last one none.
+    return 0 if saved else 1
 
 
-def save(trainer: Trainer, nodes: Nodes) -> None:
-    """Write the checkpoint, and the model's configuration beside it."""
-    nodes.save(trainer.step, trainer.state() if nodes.writes else {})
-    if trainer.rank == 0:
+def save(trainer: Trainer, nodes: Nodes) -> bool:
+    """Write the checkpoint, and the model's configuration beside it. Whether that could be done."""
+    saved = nodes.save(trainer.step, trainer.state() if nodes.writes else {})
+    if saved and trainer.rank == 0:
         config = json.dumps(trainer.model.config.to_dict(), default=str)
         (nodes.store.folder / "config.json").write_text(config, encoding="utf-8")
         print(f"training: checkpoint {nodes.store.path(trainer.step)}", flush=True)
+    return saved
 
 
 def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float) -> None:
