@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from socketserver import BaseServer
 from threading import Event
 
@@ -33,6 +33,8 @@ class Reconciler:
         self.servers: dict[str, list[BaseServer]] = {}
         self.states: dict[str, str] = {}
         self.looked = 0.0
+        self.builder = ThreadPoolExecutor(max_workers=1)
+        self.builds: dict[str, Future[str]] = {}
 
     def look(self) -> None:
         """Read the containers' states, not more often than every few seconds."""
@@ -51,15 +53,16 @@ class Reconciler:
             self.hosts.remove(*gone)
             for instance_id in gone:
                 del self.states[instance_id]
-        for instance in wanted.values():
-            if instance.state in UP and instance.instance_id not in self.states:
-                self.prepare(instance)
+        new = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
+        for instance in new:
+            self.prepare(instance)
+        waiting = {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
         with ThreadPoolExecutor(max_workers=4) as pool:
-            list(pool.map(self.settle, wanted.values()))
+            list(pool.map(self.settle, (i for i in wanted.values() if i.instance_id not in waiting)))
         self.forget_networks({instance.vpc_id for instance in wanted.values()})
 
     def prepare(self, instance: Instance) -> None:
-        """Network, mirror, resolver and the AWS API of the instance's VPC, and the instance's image."""
+        """Network, mirror, resolver and the AWS API of the instance's VPC."""
         self.hosts.ensure_network(instance)
         if instance.vpc_id not in self.servers:
             gateway = instance.gateway
@@ -68,8 +71,18 @@ class Reconciler:
                 resolver.serve(gateway),
                 forward.serve(gateway),
             ]
-        if instance.parallelcluster:
-            parallelcluster.build(self.paths, self.podman)
+
+    def image_is_built(self) -> bool:
+        """Whether the image of ParallelCluster is there; other hosts do not wait while it is built."""
+        tag = parallelcluster.tag()
+        if tag not in self.builds:
+            LOG.info("building the image %s", tag)
+            self.builds[tag] = self.builder.submit(parallelcluster.build, self.paths, self.podman)
+        if not self.builds[tag].done():
+            return False
+        if self.builds[tag].exception():
+            self.builds.pop(tag).result()
+        return True
 
     def settle(self, instance: Instance) -> None:
         """Bring one host into the state of its instance."""
