@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+import math
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """A figure with so many digits that count; ``nan`` and ``inf`` by their names, a dash for none."""
     if value is None:
         return "-"
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         return str(value)
     if 1000 <= abs(value) < 1e9:
         return f"{value:,.0f}"
