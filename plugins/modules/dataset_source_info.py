@@ -42,6 +42,10 @@ options:
       - Seconds for which the addresses are valid, at most 604800. With temporary credentials they end with these.
     type: int
     default: 43200
+  host_endpoint:
+    description: The endpoint by which the hosts reach S3, where it is not that of this machine.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -101,6 +105,7 @@ def main() -> None:
             "source": {"type": "str", "required": True},
             "signed": {"type": "bool", "default": True},
             "expires": {"type": "int", "default": 43200},
+            "host_endpoint": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -110,6 +115,7 @@ def main() -> None:
             module.params["source"],
             module.params["signed"],
             module.params["expires"],
+            module.params["host_endpoint"],
         )
     except TrainiumError as error:
         module.fail_json(msg=f"{error}.", **error.details)

@@ -24,7 +24,7 @@ class File(NamedTuple):
     """One file of a dataset.
 
     ``path`` below the destination, ``url`` or path from which it comes, ``size`` in bytes (-1: not known yet), ``tag``
-    the ETag ('' for none), ``sha256`` in lower case ('' for none).
+    the ETag ('' for none), ``sha256`` in lower case ('' for none), ``name`` what it is called to the user.
     """
 
     path: str
@@ -32,6 +32,7 @@ class File(NamedTuple):
     size: int
     tag: str
     sha256: str
+    name: str = ""
 
 
 def source_kind(source: str) -> str:
@@ -128,7 +129,7 @@ def files_of(items: Sequence[Mapping[str, Any]], whole: str, each: Mapping[str, 
     """The files with their checksums, by path.
 
     Args:
-        items: ``path``, ``url``, ``size`` and ``tag`` of each file.
+        items: ``path``, ``url`` and ``name``, perhaps ``size`` and ``tag``, of each file.
         whole: the checksum of a dataset of one file.
         each: checksums by path.
 
@@ -136,7 +137,14 @@ def files_of(items: Sequence[Mapping[str, Any]], whole: str, each: Mapping[str, 
         ValueError: for a checksum without a file, two files of one path, or a file below another.
     """
     files = [
-        File(file_path(item["path"]), item["url"], int(item.get("size", -1)), str(item.get("tag") or ""), "")
+        File(
+            file_path(item["path"]),
+            item["url"],
+            int(item.get("size", -1)),
+            str(item.get("tag") or ""),
+            "",
+            item["name"],
+        )
         for item in items
     ]
     paths = {file.path for file in files}

@@ -82,7 +82,11 @@ class Place:
         return new
 
     def tidy(self, new: bool) -> None:
-        """Delete the folders that hold nothing; the destination only where it is ``new``."""
+        """Delete what is of no use to a later run; the destination only where it is ``new``."""
+        store = Store(self.work)
+        if self.state().get("step") == "fetch" and store.is_empty():
+            store.clear()
+            self.forget()
         for path in (self.stage, self.claims, self.work, self.hidden, *([self.destination] if new else [])):
             try:
                 os.rmdir(path)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import byte_ranges
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.byte_ranges import Version
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.dataset import File, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.dataset import File
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.http_range import Client, CutError, HttpError
 
 # A piece is given up after so many tries in a row that brought no byte.
@@ -72,6 +72,10 @@ class Store:
         for path in (self.log(file), self.part(file)):
             if os.path.exists(path):
                 os.unlink(path)
+
+    def is_empty(self) -> bool:
+        """Whether there is no part of any file."""
+        return not any(names for _folder, _folders, names in os.walk(self._parts))
 
     def clear(self) -> None:
         """Forget all."""
@@ -137,6 +141,7 @@ class Fetch:
 
     def _fetch_piece(self, client: Client, file: File, start: int, end: int) -> None:
         at, fruitless = start, 0
+        client.name = file.name
         output = os.open(self._store.part(file), os.O_WRONLY | os.O_NOFOLLOW)
         try:
             while at < end and not self._stop.is_set():
@@ -151,7 +156,7 @@ class Fetch:
                 except CutError as error:
                     fruitless = 0 if at > before else fruitless + 1
                     if fruitless >= FRUITLESS_TRIES:
-                        raise HttpError(f"{shown(file.url)} was not fetched: {error}; run again to go on") from error
+                        raise HttpError(f"{file.name} was not fetched: {error}; run again to go on") from error
                     self._note = f"trying again after: {error}"
                     self._stop.wait(min(0.25 * 2**fruitless, LONGEST_PAUSE) if fruitless else 0.05)
                     if file.path in self._single and at > start:
@@ -178,7 +183,7 @@ class Fetch:
             while left:
                 block = stream.read(min(HASH_BYTES, left))
                 if not block:
-                    raise HttpError(f"{file.url} became shorter while it was copied; run again")
+                    raise HttpError(f"{file.name} became shorter while it was copied; run again")
                 left -= len(block)
                 yield block
 
@@ -216,6 +221,7 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
 
     def ask(file: File) -> tuple[File, bool]:
         client = Client(timeout)
+        client.name = file.name
         pause = threading.Event()
         try:
             for attempt in range(FRUITLESS_TRIES):
@@ -225,7 +231,7 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
                 except CutError as error:
                     reason = str(error)
                     pause.wait(min(0.25 * 2**attempt, LONGEST_PAUSE))
-            raise TrainiumError(f"{shown(file.url)} can not be reached: {reason}; check the address and the network")
+            raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
         finally:
             client.close()
 
@@ -268,8 +274,7 @@ def verify(store: Store, files: Sequence[File], md5_tags: set[str], workers: int
             action = "it was deleted, check" if fetched else "check"
             kind = "SHA-256" if file.sha256 else "MD5"
             raise TrainiumError(
-                f"{file.path} from {shown(file.url)} has the {kind} {known.hexdigest()} and not {wanted}; "
-                f"{action} the checksum and the source"
+                f"{file.name} has the {kind} {known.hexdigest()} and not {wanted}; {action} the checksum and the source"
             )
         return file.path, known.hexdigest() if file.sha256 else ""
 

@@ -104,14 +104,16 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
     source = request["source"]
     kind = planner.source_kind(source)
     if files is not None:
-        yield from files
+        # The address of a file may be a secret, the source is none.
+        base = source if source.endswith("/") else source.rpartition("/")[0] + "/"
+        yield from ({**item, "name": planner.shown(base) + item["path"]} for item in files)
     elif kind == "http":
         name = unquote(urlsplit(source).path.rpartition("/")[2])
         if not name:
             raise TrainiumError(
                 f"{planner.shown(source)} ends with a slash, so it names no file; give the URL of a file"
             )
-        yield {"path": name, "url": source}
+        yield {"path": name, "url": source, "name": planner.shown(source)}
     elif os.path.isfile(source):
         yield _local(os.path.basename(source), source)
     elif os.path.isdir(source):
@@ -131,7 +133,7 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
 def _local(path: str, file: str) -> Record:
     found = os.stat(file)
     # Stands for an ETag: a file that was changed is copied anew.
-    return {"path": path, "url": file, "size": found.st_size, "tag": f"{found.st_mtime_ns}"}
+    return {"path": path, "url": file, "name": file, "size": found.st_size, "tag": f"{found.st_mtime_ns}"}
 
 
 def _completed(marker: Record) -> Record:

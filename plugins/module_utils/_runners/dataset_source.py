@@ -15,12 +15,15 @@ MOST_OBJECTS = 20000
 LONGEST = 604800
 
 
-def describe(connect: Callable[[dict[str, Any]], Any], source: str, signed: bool, expires: int) -> dict[str, Any]:
+def describe(
+    connect: Callable[[dict[str, Any]], Any], source: str, signed: bool, expires: int, host_endpoint: str = ""
+) -> dict[str, Any]:
     """``files`` (path, url, size in bytes, tag), ``size`` of all, ``md5_tags``.
 
     Args:
         connect: makes a client of S3 from further arguments.
         expires: seconds for which the addresses are valid.
+        host_endpoint: the endpoint for the addresses, '' for that of the client.
 
     Raises:
         TrainiumError, ValueError: with one sentence.
@@ -28,12 +31,13 @@ def describe(connect: Callable[[dict[str, Any]], Any], source: str, signed: bool
     bucket, key = split_s3(source)
     if not 1 <= expires <= LONGEST:
         raise ValueError(f"expires is {expires}; take 1 to {LONGEST} seconds")
-    client = connect(s3.settings(signed, ""))
+    client = connect(s3.settings(signed))
     prefix = key if not key or key.endswith("/") else ""
     listed = s3.list_objects(client, bucket, key, MOST_OBJECTS + 1)
     # An address is only good in the bucket's own region.
-    if listed["region"] and listed["region"] != client.meta.region_name:
-        client = connect(s3.settings(signed, listed["region"]))
+    region = listed["region"] or client.meta.region_name
+    if host_endpoint or region != client.meta.region_name:
+        client = connect(s3.settings(signed, region, host_endpoint))
     objects = listed["objects"]
     if len(objects) > MOST_OBJECTS and prefix == key:
         raise TrainiumError(

@@ -56,7 +56,10 @@ def _address(url: str) -> _Address:
 
 
 class Client:
-    """One connection at a time, kept while the server is the same. For one thread."""
+    """One connection at a time, kept while the server is the same. For one thread.
+
+    ``name`` is what the file is called in errors; '' means its URL without what is secret.
+    """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -65,6 +68,10 @@ class Client:
         self._moved: dict[str, str] = {}
         # Whether S3 said of the last answer that it is encrypted with a key of somebody's, so that its ETag is no MD5.
         self.own_key = False
+        self.name = ""
+
+    def _named(self, url: str) -> str:
+        return self.name or shown(url)
 
     def close(self) -> None:
         if self._connection:
@@ -77,14 +84,14 @@ class Client:
         tag = answer.headers.get("ETag", "")
         try:
             if answer.status == 206:
-                return Found(_total(answer, url), tag, ranges=True)
+                return Found(_total(answer, self._named(url)), tag, ranges=True)
             length = answer.headers.get("Content-Length")
             if answer.status == 416:
                 total = re.search(r"/(\d+)$", answer.headers.get("Content-Range", "")) if answer else None
                 return Found(int(total.group(1)) if total else 0, tag, ranges=True)
             if length is None:
                 raise HttpError(
-                    f"{shown(url)} was not fetched: its server does not tell its size; serve it another way"
+                    f"{self._named(url)} was not fetched: its server does not tell its size; serve it another way"
                 )
             return Found(int(length), tag, ranges=False)
         finally:
@@ -103,11 +110,17 @@ class Client:
         answer = self._ask(url, headers)
         if answer.status == 200 and (start, end) != (0, size):
             self.close()
-            raise HttpError(f"{shown(url)} was not fetched: its server gave all of it where a part was asked for")
-        found = _total(answer, url) if answer.status == 206 else int(answer.headers.get("Content-Length") or size)
+            raise HttpError(f"{self._named(url)} was not fetched: its server gave all of it where a part was asked for")
+        found = (
+            _total(answer, self._named(url))
+            if answer.status == 206
+            else int(answer.headers.get("Content-Length") or size)
+        )
         if answer.status not in (200, 206) or found != size or (tag and answer.headers.get("ETag", tag) != tag):
             self.close()
-            raise HttpError(f"{shown(url)} is not what it was when its transfer began; run again to fetch it anew")
+            raise HttpError(
+                f"{self._named(url)} is not what it was when its transfer began; run again to fetch it anew"
+            )
         encryption = "x-amz-server-side-encryption"
         self.own_key = (
             "kms" in answer.headers.get(encryption, "") or f"{encryption}-customer-algorithm" in answer.headers
@@ -150,9 +163,9 @@ class Client:
             at = urljoin(at, answer.headers["Location"])
             self._drop_body(answer)
             if urlsplit(at).scheme not in ("http", "https"):
-                raise HttpError(f"{shown(url)} was not fetched: its server redirects to {shown(at)}")
+                raise HttpError(f"{self._named(url)} was not fetched: its server redirects to {shown(at)}")
         else:
-            raise HttpError(f"{shown(url)} was not fetched: its server redirects more than {REDIRECTS} times")
+            raise HttpError(f"{self._named(url)} was not fetched: its server redirects more than {REDIRECTS} times")
         if answer.status in (200, 206) or (answer.status == 416 and headers["Range"] == "bytes=0-0"):
             self._moved[url] = at
             return answer
@@ -164,7 +177,7 @@ class Client:
         self.close()
         if answer.status in AGAIN:
             raise CutError(f"the server answers {answer.status} {answer.reason}")
-        raise HttpError(_refusal(shown(url), answer.status, answer.reason, text))
+        raise HttpError(_refusal(self._named(url), answer.status, answer.reason, text))
 
     def _once(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
         address = _address(url)
@@ -197,7 +210,7 @@ class Client:
             except ValueError as error:
                 self.close()
                 raise HttpError(
-                    f"{shown(url)} was not fetched: {type(error).__name__}; check its characters"
+                    f"{self._named(url)} was not fetched: {type(error).__name__}; check its characters"
                 ) from error
         raise CutError("the connection ended")
 
@@ -212,10 +225,10 @@ def _connect(address: _Address, proxy: str, timeout: float) -> http.client.HTTPC
     return connection
 
 
-def _total(answer: http.client.HTTPResponse, url: str) -> int:
+def _total(answer: http.client.HTTPResponse, name: str) -> int:
     match = re.fullmatch(r"bytes \d+-\d+/(\d+)", answer.headers.get("Content-Range", "").strip())
     if not match:
-        raise HttpError(f"{shown(url)} was not fetched: its server does not tell its size; serve it another way")
+        raise HttpError(f"{name} was not fetched: its server does not tell its size; serve it another way")
     return int(match.group(1))
 
 

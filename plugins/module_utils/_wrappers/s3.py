@@ -63,11 +63,11 @@ def object_url(client: Client, bucket: str, key: str, seconds: int) -> str:
     return url
 
 
-def settings(signed: bool, region: str) -> dict[str, Any]:
-    """Further arguments for a client of S3."""
+def settings(signed: bool, region: str = "", endpoint: str = "") -> dict[str, Any]:
+    """Further arguments for a client of S3; an ``endpoint`` has buckets in its path, since its name knows none."""
     from botocore import UNSIGNED
     from botocore.config import Config
 
-    # The old global name of a bucket redirects for hours after it was made, and knows no other partition.
-    config = Config(signature_version="s3v4" if signed else UNSIGNED, s3={"us_east_1_regional_endpoint": "regional"})
-    return {"config": config, **({"region": region} if region else {})}
+    style: Any = {"addressing_style": "path"} if endpoint else {}
+    found = {"config": Config(signature_version="s3v4" if signed else UNSIGNED, s3=style), "region": region}
+    return {name: value for name, value in {**found, "endpoint": endpoint}.items() if value}
