@@ -26,10 +26,10 @@ def create(ec2: Any, cluster: str, arguments: argparse.Namespace) -> bool:
     def tagged(kind: str, *more: dict[str, str]) -> list[dict[str, Any]]:
         return [{"ResourceType": kind, "Tags": [*tags, *more]}]
 
+    network = found(ec2, "vpcs", cluster) + found(ec2, "subnets", cluster) + found(ec2, "key_pairs", cluster)
     missing = arguments.nodes - len(instances(ec2, cluster, ["pending", "running"]))
-    if missing < 1:
+    if missing < 1 and network:
         return False
-    image = boto3.client("ssm").get_parameter(Name=arguments.image_parameter)["Parameter"]["Value"]
     networks = found(ec2, "vpcs", cluster) or [
         ec2.create_vpc(CidrBlock=f"{arguments.network}.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]
     ]
@@ -44,6 +44,9 @@ def create(ec2: Any, cluster: str, arguments: argparse.Namespace) -> bool:
     if not found(ec2, "key_pairs", cluster):
         key = Path(arguments.public_key).read_bytes()
         ec2.import_key_pair(KeyName=cluster, PublicKeyMaterial=key, TagSpecifications=tagged("key-pair"))
+    if missing < 1:
+        return True
+    image = boto3.client("ssm").get_parameter(Name=arguments.image_parameter)["Parameter"]["Value"]
     ec2.run_instances(
         ImageId=image,
         InstanceType=arguments.instance_type,
