@@ -177,7 +177,9 @@ def chart(
     for kind, points in thinned:
         line = path(points, across, up)
         if line:
-            parts.append(f'<path class="curve {kind}" d="{line}"/>')
+            # A step alone is seen as a dot.
+            alone = " alone" if sum(1 for _x, y in points if y is not None) == 1 else ""
+            parts.append(f'<path class="curve {kind}{alone}" d="{line}"/>')
     parts.append("</svg>")
     # Where there is no number, a mark on the upper edge says so.
     gaps = {_percent(_part(x, across)) for x, y in (drawn[0][1] if drawn else []) if y is None}

@@ -57,6 +57,7 @@ border-top:2.5px solid var(--main)}
 .curve{fill:none;stroke:var(--main);stroke-width:2;stroke-linecap:round;stroke-linejoin:round;
 vector-effect:non-scaling-stroke}
 .curve.raw{stroke:var(--faint);stroke-width:1.25}
+.curve.alone{stroke-width:8}
 table{width:100%;border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}
 th,td{padding:7px 12px 7px 0;text-align:left;border-top:1px solid var(--line);vertical-align:top}
 thead th{border-top:0;color:var(--soft);font-weight:500;font-size:13px}
