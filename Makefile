@@ -15,7 +15,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # An Ansible run against the sandbox: its environment is the only difference from a run against AWS.
 IN_SANDBOX = eval "$$($(SANDBOX) env)"
 
-.PHONY: help setup demo teardown test lint readmes sanity unit molecule end-to-end sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule end-to-end sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,7 +44,7 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
-test: setup lint unit sanity molecule end-to-end ## everything that CI runs
+test: setup lint unit sanity browser molecule scripts end-to-end ## everything that CI runs
 
 lint: setup ## ruff, mypy, ansible-lint and whether the roles' README files are up to date
 	$(BIN)/ruff check .
@@ -61,6 +61,13 @@ unit: setup ## planners, and modules over HTTP against the emulated API
 
 sanity: setup ## ansible-test sanity
 	tests/run-sanity
+
+browser: setup ## the report of a training in a real browser
+	command -v chromedriver > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium chromium-driver; }
+	$(BIN)/python -m pytest tests/browser
+
+scripts: setup ## the training script with real PyTorch: killed, resumed, on fewer nodes
+	$(BIN)/python -m pytest tests/training
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX); tests/run-molecule
