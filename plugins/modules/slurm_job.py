@@ -44,8 +44,8 @@ options:
   state:
     description:
       - V(present) submits the job.
-      - V(absent) cancels the jobs of this name that this module has submitted, or of them only those identical to the
-        given O(script) and options, or the one in the given O(record).
+      - V(absent) cancels the jobs of this name that this module has submitted for the same user, whatever their script
+        and options. Where O(record) is given, only the one that is remembered there.
     type: str
     choices: [present, absent]
     default: present
@@ -204,7 +204,7 @@ cancelled:
   sample: [12]
 digest:
   description: What an identical job is known by.
-  returned: success
+  returned: O(state=present)
   type: str
   sample: 0f1e2d3c4b5a6978
 record:
@@ -353,9 +353,7 @@ def submit(module: AnsibleModule) -> dict[str, Any]:
 
 
 def cancel(module: AnsibleModule) -> dict[str, Any]:
-    result = runner.absent(
-        module.params, runner.read_script(module.params["script"], module.check_mode), module.check_mode
-    )
+    result = runner.absent(module.params, module.check_mode)
     before = result.pop("before")
     cancelled = result["cancelled"]
     after = "".join(f"job {number} CANCELLED\n" for number in cancelled)

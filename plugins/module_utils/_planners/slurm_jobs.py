@@ -187,6 +187,13 @@ def summed(jobs: Sequence[Mapping[str, Any]], now: float) -> dict[str, Any]:
     }
 
 
+def with_forgotten(tasks: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The controller's tasks of an array, and those that it has forgotten while others go on."""
+    known = {job["task"] for job in tasks}
+    ended = {job["task"]: job for job in others if job["task"].isdecimal() and job["state"] in ENDED}
+    return [*tasks, *(job for task, job in ended.items() if task not in known)]
+
+
 def _times(jobs: Sequence[Mapping[str, Any]], ended: bool) -> dict[str, int | None]:
     """From the first start to the last end. Slurm shows those that it expects as well, which are left out."""
     starts = [job["started_at"] for job in jobs if job["started_at"] and job["state"] != "PENDING"]

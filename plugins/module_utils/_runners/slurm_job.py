@@ -20,7 +20,11 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import slurm_report as report
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import slurm_submit as plan
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_jobs import NEVER, summed
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_jobs import (
+    NEVER,
+    summed,
+    with_forgotten,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import slurm
 
 TAIL = 65536  # bytes of the log that are read: a long training's log is large
@@ -79,6 +83,8 @@ def look(
             tasks, job_steps = [], []
     if not tasks:
         tasks = [item for item in slurm.completion(job_id) if not record or _is_recorded(item, record)]
+    if tasks and tasks[0]["task"]:
+        tasks = with_forgotten(tasks, [*slurm.completion(job_id), *slurm.accounted_job(job_id)[0]])
     job = summed(tasks, now)
     if not tasks and record.get("ended"):
         return dict(record["job"])
@@ -266,20 +272,19 @@ def _remembered(name: str, digest: str, job: Mapping[str, Any]) -> dict[str, Any
     return {"job_id": job["job_id"], "name": name, "digest": digest, "ended": job["ended"], "job": kept}
 
 
-def absent(options: Mapping[str, Any], content: bytes | None, check: bool) -> dict[str, Any]:
-    """Cancel the jobs of a name that we submitted: the record's, or the identical ones where there is a script."""
+def absent(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Cancel the jobs of a name that we submitted; of these only the one in the record, where one is given."""
     plan.checked_name(options["name"])
     if not slurm.installed():
+        if check:
+            return {"cancelled": [], "before": []}
         raise slurm.SlurmError("scancel is not installed on this host; run this on a node of the cluster.")
-    digest = plan.digest_of(options, content) if content is not None else ""
-    noted = Record(options["record"]).read() if options.get("record") else {}
-    digest = digest or noted.get("digest", "")
-    going = [
-        job["job_id"]
-        for job in slurm.named(options["name"])
-        if job["digest"] and (not digest or job["digest"] == digest) and (digest or not options.get("record"))
-    ]
-    jobs = [job for job in (look(number) for number in going) if not job["ended"] or job["state"] == "PENDING"]
+    ours = [job["job_id"] for job in slurm.named(options["name"]) if job["digest"]]
+    if options.get("record"):
+        noted = Record(options["record"]).read().get("job_id")
+        ours = [number for number in ours if number == noted]
+    # One that can never start has ended for whoever waits, but lies in the queue.
+    jobs = [job for job in map(look, ours) if not job["ended"] or job["state"] == "PENDING"]
     if jobs and not check:
         slurm.cancel([job["job_id"] for job in jobs])
-    return {"cancelled": [job["job_id"] for job in jobs], "before": jobs, "digest": digest}
+    return {"cancelled": [job["job_id"] for job in jobs], "before": jobs}

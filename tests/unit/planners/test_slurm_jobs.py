@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_j
     jobs_of,
     summed,
     task_count,
+    with_forgotten,
 )
 
 NOW = 1795277200.0
@@ -105,6 +106,14 @@ def test_an_array_has_failed_when_one_of_its_tasks_has() -> None:
     job = summed(ended, NOW)
     assert (job["state"], job["ended"], job["exit_code"]) == ("FAILED", True, "1:0")
     assert job["tasks"] == {"COMPLETED": 4, "FAILED": 1}
+
+
+def test_tasks_of_an_array_that_are_forgotten_count() -> None:
+    others = accounted(
+        "7_0|FAILED|1:0|n1|1|2|None|a||\n7_2|COMPLETED|0:0|n1|1|2|None|a||\n7_[3-5]|PENDING|0:0||||None|a||"
+    )
+    job = summed(with_forgotten(jobs_of(ARRAY), others[0]), NOW)
+    assert job["tasks"] == {"FAILED": 2, "PENDING": 3, "RUNNING": 1}
 
 
 @pytest.mark.parametrize(
