@@ -21,6 +21,9 @@ SECONDS_BETWEEN_LOOKS = 2.0
 SECONDS_WITHOUT_ANSWER = 300.0
 # The same line is shown again after this time, so that nobody takes a long wait for a dead one.
 SECONDS_UNTIL_REPEATED = 60.0
+# A job of days is looked at less often than one of minutes, and fills less of the screen.
+LONGEST_BETWEEN_LOOKS = 30.0
+LOOKS = 120.0
 
 
 class SlurmAction(ActionBase):
@@ -73,7 +76,8 @@ class SlurmAction(ActionBase):
 
     def follow(self, arguments: dict[str, Any], timeout: float, task_vars: dict[str, Any] | None) -> dict[str, Any]:
         """slurm_job_info with ``arguments`` until the job has ended, or a failure."""
-        until = time.monotonic() + timeout
+        since = time.monotonic()
+        until = since + timeout
         before: dict[str, Any] = {}
         while True:
             job = self.patiently(lambda: self.call("slurm_job_info", arguments, task_vars))
@@ -87,4 +91,5 @@ class SlurmAction(ActionBase):
             self.show(text)
             if time.monotonic() > until:
                 return {**job, "failed": True, "msg": f"{text}, still after the wait_timeout; it goes on."}
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            pause = min(max(SECONDS_BETWEEN_LOOKS, (time.monotonic() - since) / LOOKS), LONGEST_BETWEEN_LOOKS)
+            time.sleep(min(pause, max(0.0, until - time.monotonic())))

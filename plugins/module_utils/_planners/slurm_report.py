@@ -35,7 +35,8 @@ _SIGNALS = {
     "Terminated": 143,
 }
 _REQUEUED = re.compile(
-    r"(?:CANCELLED AT \S+ DUE TO (?P<slurm>[A-Z ]+?)(?:,.*)? \*\*\*|training: (?P<script>stopped before .*))"
+    r"(?:CANCELLED AT \S+ DUE TO (?P<slurm>[A-Z ]+?)(?:,.*)? \*\*\*|^training: (?P<script>stopped before .*))",
+    re.MULTILINE,
 )
 # Lines of torchrun, which every node adds after those of the script that failed.
 _TORCHRUN_TRACE = re.compile(r'\s+File "[^"]*(?:/bin/torchrun|torch/distributed/)')
@@ -203,9 +204,15 @@ def _inside(line: str, rules: int) -> int:
 
 def requeue_reason(text: str) -> str:
     """Why a job was put back into the queue, by the last line in its log that tells; '' where none does."""
-    found = ""
+    found, by_script = "", False
     for match in _REQUEUED.finditer(text):
-        found = match["script"] or (match["slurm"] or "").strip().lower()
+        if match["script"]:
+            found, by_script = f"it {match['script'].strip()}", True
+        elif not (by_script and match["slurm"] == "JOB REQUEUE"):
+            found, by_script = match["slurm"].lower(), False
+        else:
+            # The script asked for it, and has said why.
+            by_script = False
     return found
 
 
@@ -222,8 +229,9 @@ def job_text(job: Mapping[str, Any]) -> str:
     elif job["reason"] and job["reason"] != "None":
         text += f" ({job['reason']})"
     if job.get("restarts"):
-        why = job.get("requeue_reason")
-        text += f", requeued for the {ordinal(job['restarts'])} time{f' because of {why}' if why else ''}"
+        why = job.get("requeue_reason") or ""
+        text += f", requeued for the {ordinal(job['restarts'])} time"
+        text += f" because {'' if why.startswith('it ') else 'of '}{why}" if why else ""
     step = job.get("progress") or {}
     if not step:
         return text

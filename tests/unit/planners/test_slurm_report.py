@@ -87,6 +87,10 @@ def test_durations(seconds: int, text: str) -> None:
             {"state": "PENDING", "nodes": "", "reason": "BeginTime", "restarts": 2, "requeue_reason": "node failure"},
             "job 12 PENDING (BeginTime), requeued for the 2nd time because of node failure",
         ),
+        (
+            {"restarts": 1, "requeue_reason": "it stopped before the time limit at step 40"},
+            "job 12 RUNNING on n[1-2], requeued for the 1st time because it stopped before the time limit at step 40",
+        ),
         ({"restarts": 1}, "job 12 RUNNING on n[1-2], requeued for the 1st time"),
         ({"tasks": {"FAILED": 1, "RUNNING": 2}}, "job 12 RUNNING (1 FAILED, 2 RUNNING) on n[1-2]"),
     ],
@@ -210,6 +214,10 @@ def test_the_end_of_a_log_is_readable() -> None:
     assert len(last_lines("x" * 10000)[0]) < 600
 
 
+STOPPED = "training: stopped before the time limit at step 40"
+REQUEUED = "slurmstepd: error: *** JOB 2 ON n1 CANCELLED AT 2026-11-21T16 DUE TO JOB REQUEUE ***"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -218,7 +226,15 @@ def test_the_end_of_a_log_is_readable() -> None:
             "slurmstepd-n1: error: *** JOB 2 ON n1 CANCELLED AT 2026-11-21T16 DUE TO NODE FAILURE, SEE ***",
             "node failure",
         ),
-        ("training: stopped before the time limit at step 40", "stopped before the time limit at step 40"),
+        (STOPPED, "it stopped before the time limit at step 40"),
+        (
+            f"{STOPPED}\n{REQUEUED}\n",
+            "it stopped before the time limit at step 40",
+        ),
+        (
+            f"{STOPPED}\n{REQUEUED}\n{REQUEUED}\n",
+            "job requeue",
+        ),
         ("nothing", ""),
     ],
 )
