@@ -81,10 +81,9 @@ def look(
         tasks, job_steps = slurm.accounted_job(job_id)
         if digest and tasks and plan.digest_in(tasks[0]["comment"]) not in ("", digest):
             tasks, job_steps = [], []
-    if not tasks:
-        tasks = [item for item in slurm.completion(job_id) if not record or _is_recorded(item, record)]
-    if tasks and tasks[0]["task"]:
-        tasks = with_forgotten(tasks, [*slurm.completion(job_id), *slurm.accounted_job(job_id)[0]])
+    if not tasks or tasks[0]["task"]:
+        listed = [item for item in slurm.completion(job_id) if not record or _is_recorded(item, record)]
+        tasks = with_forgotten(tasks, [*listed, *_accounted(job_id)[0]]) if tasks else listed
     job = summed(tasks, now)
     if not tasks and record.get("ended"):
         return dict(record["job"])
@@ -94,7 +93,7 @@ def look(
     job["succeeded"] = _succeeded(job, steps)
     failed = job["ended"] and not job["succeeded"]
     if failed and not job_steps:
-        job_steps = _steps(job_id)
+        job_steps = _accounted(job_id)[1]
     job["node_exit_codes"] = report.node_exit_codes(text, job_steps, job) if failed else []
     job["requeue_reason"] = _requeue_reason(text) if job["restarts"] else ""
     job["last_lines"] = report.last_lines(text)
@@ -116,12 +115,12 @@ def _succeeded(job: Mapping[str, Any], steps: int | None) -> bool | None:
     return bool(job["state"] == "COMPLETED")
 
 
-def _steps(job_id: int) -> list[dict[str, str]]:
-    """The steps in accounting, which is no loss where it does not answer now."""
+def _accounted(job_id: int) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """What accounting adds to what the controller knows; nothing where it does not answer now."""
     try:
-        return slurm.accounted_job(job_id)[1]
+        return slurm.accounted_job(job_id)
     except slurm.SlurmBusyError:
-        return []
+        return [], []
 
 
 def _requeue_reason(text: str) -> str:
