@@ -91,8 +91,8 @@ def signal_all(process: int, with_signal: signal.Signals) -> None:
         os.kill(process, with_signal)
 
 
-def _watch(process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None) -> str:
-    """What a process writes to its end; once it has written ``until``, it gets the signal."""
+def _watch(process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None, hang_up: bool) -> str:
+    """What a process writes to its end; once it has written ``until``, it gets the signal, and perhaps no reader."""
     lines = []
     assert process.stdout
     for line in process.stdout:
@@ -100,6 +100,9 @@ def _watch(process: subprocess.Popen[str], until: str, with_signal: signal.Signa
         if with_signal and until in line:
             signal_all(process.pid, with_signal)
             with_signal = None
+            if hang_up:
+                break
+    process.stdout.close()
     process.wait(timeout=120)
     return "".join(lines)
 
@@ -115,6 +118,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
         processes: int = 1,
         until: str = "",
         with_signal: signal.Signals | None = None,
+        hang_up: bool = False,
         largest_file: int = 0,
         **variables: str,
     ) -> Run:
@@ -142,7 +146,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
             )
             nodes.append(process)
             started.append(process)
-        text = "".join(_watch(process, until, with_signal) for process in nodes)
+        text = "".join(_watch(process, until, with_signal, hang_up) for process in nodes)
         return Run(max(abs(process.returncode) for process in nodes), text)
 
     yield run

@@ -123,6 +123,14 @@ def test_stops_at_sigterm_with_a_checkpoint(train: Train, tmp_path: Path) -> Non
     assert "exitcode  : 85" not in run.text
 
 
+def test_saves_at_sigterm_though_nobody_reads_its_log(train: Train, tmp_path: Path) -> None:
+    """Slurm ends what writes the log by the same signal."""
+    options = ("--steps_this_run=100000", "--warmup_steps=6")
+    train(tmp_path, *options, processes=2, until="(0, 5)", with_signal=signal.SIGTERM, hang_up=True)
+    assert len(checkpoints(tmp_path)) == 1
+    assert checkpoints(tmp_path)[0] >= 5
+
+
 def test_a_node_that_lacks_the_checkpoint_is_sent_it(train: Train, undisturbed: Run, tmp_path: Path) -> None:
     """Without shared storage each node has its own; one node is replaced by an empty one."""
     folders = [tmp_path / "one", tmp_path / "two"]
@@ -167,7 +175,9 @@ def test_another_training_in_the_same_folder_does_not_count(train: Train, tmp_pa
     assert min(other.losses) == 1
 
 
-@pytest.mark.parametrize("extra", [("--optimizer=lamb", "--lr=0.02"), ("--bf16",), ("--optimizer=lamb", "--bf16")])
+@pytest.mark.parametrize(
+    "extra", [("--optimizer=lamb", "--lr=0.05"), ("--bf16",), ("--optimizer=lamb", "--lr=0.05", "--bf16")]
+)
 def test_optimizers_and_precisions_learn_and_resume(train: Train, tmp_path: Path, extra: tuple[str, ...]) -> None:
     options = ("--max_steps=40", *extra)
     whole = train(tmp_path / "whole", "--steps_this_run=40", *options)
@@ -178,7 +188,7 @@ def test_optimizers_and_precisions_learn_and_resume(train: Train, tmp_path: Path
     agree(rest, whole, range(21, 41))
     # In a line to 0 at step 40: the last step is made with 1/35 of the peak.
     assert "(0, 40)" in rest.text
-    peak = 0.02 if "--lr=0.02" in extra else 0.005
+    peak = 0.05 if "--lr=0.05" in extra else 0.005
     assert f"learning_rate : {peak / 35:.2e}" in rest.text
 
 

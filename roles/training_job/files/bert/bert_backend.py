@@ -10,10 +10,20 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import sys
 from typing import Any
 
 import torch
 import torch.distributed as dist
+
+
+def say(text: str) -> None:
+    """A line for the log; nothing where its reader is gone, ended by the same signal as the job."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        # Or Python would fail over what it could not write, at its end.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
 
 
 class CpuBackend:

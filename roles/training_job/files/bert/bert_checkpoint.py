@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from bert_backend import say
 
 CHUNK = 64 << 20  # bytes sent between nodes at once
 
@@ -84,7 +85,7 @@ class Store:
                 if marker["identity"] == self.identity:
                     found[int(marker["step"])] = marker
             except (OSError, ValueError, TypeError, KeyError):
-                print(f"training: warning: {path} is no marker of a checkpoint and passed over", flush=True)
+                say(f"training: warning: {path} is no marker of a checkpoint and passed over")
         return found
 
     def is_whole(self, step: int) -> bool:
@@ -188,7 +189,7 @@ class Nodes:
             except OSError as error:
                 failed = True
                 where = f"{socket.gethostname()}:{self.store.path(step)}"
-                print(f"training: warning: {where} could not be written: {error.strerror}", flush=True)
+                say(f"training: warning: {where} could not be written: {error.strerror}")
         return not self.any(failed)
 
     def newest(self) -> int:
@@ -199,7 +200,7 @@ class Nodes:
             lacking = self._all(self.first and self.rank not in holders)
             if not holders:
                 if self.rank == 0:
-                    print(f"training: warning: {self.store.path(step)} is not whole and passed over", flush=True)
+                    say(f"training: warning: {self.store.path(step)} is not whole and passed over")
                 continue
             if any(lacking):
                 self._send(step, holders[0], lacking[self.rank])
@@ -212,7 +213,7 @@ class Nodes:
         path = self.store.path(step)
         part = self.store._part(path)
         if self.rank == source:
-            print(f"training: sending {path} to the nodes that lack it", flush=True)
+            say(f"training: sending {path} to the nodes that lack it")
         if wanted:
             self.store.folder.mkdir(parents=True, exist_ok=True)
         file = path.open("rb") if self.rank == source else part.open("wb") if wanted else None

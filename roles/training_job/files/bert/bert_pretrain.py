@@ -34,7 +34,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from bert_backend import make_backend
+from bert_backend import make_backend, say
 from bert_checkpoint import Nodes, Store, on_cpu
 from bert_data import IGNORED, Steps, fingerprint, load_examples
 from bert_optimizer import Optimizer, learning_rate
@@ -193,12 +193,12 @@ def resume(trainer: Trainer, nodes: Nodes) -> None:
     ended = step >= trainer.options.steps_this_run and not number("SLURM_RESTART_COUNT", 0)
     if not step or ended:
         if ended and trainer.rank == 0:
-            print(f"training: the run that ended at step {step} is left aside, this one begins anew", flush=True)
+            say(f"training: the run that ended at step {step} is left aside, this one begins anew")
         nodes.set_aside()
         return
     trainer.load(nodes.store.read(step))
     if trainer.rank == 0:
-        print(f"training: resumed from step {step}", flush=True)
+        say(f"training: resumed from step {step}")
 
 
 def train(options: argparse.Namespace) -> int:
@@ -213,7 +213,7 @@ def train(options: argparse.Namespace) -> int:
     if trainer.rank == 0:
         count = len(trainer.examples["input_ids"])
         where = f"{trainer.world} processes on {trainer.backend.device}"
-        print(f"training: {where}, {count} examples, {trainer.batch} a step", flush=True)
+        say(f"training: {where}, {count} examples, {trainer.batch} a step")
     stop = Stop()
     stopping, saved = False, True
     times: deque[float] = deque([time.monotonic()], maxlen=11)
@@ -233,7 +233,7 @@ def train(options: argparse.Namespace) -> int:
             stop.save_done()
     if stopping and trainer.step < options.steps_this_run:
         if trainer.rank == 0:
-            print(f"training: stopped before the time limit at step {trainer.step}", flush=True)
+            say(f"training: stopped before the time limit at step {trainer.step}")
         if saved:
             return 0 if nodes.any(stop.signalled) else STOPPED
     # Of a checkpoint on the way the next one takes the place, of the last one none.
@@ -246,7 +246,7 @@ def save(trainer: Trainer, nodes: Nodes) -> bool:
     if saved and trainer.rank == 0:
         config = json.dumps(trainer.model.config.to_dict(), default=str)
         (nodes.store.folder / "config.json").write_text(config, encoding="utf-8")
-        print(f"training: checkpoint {nodes.store.path(trainer.step)}", flush=True)
+        say(f"training: checkpoint {nodes.store.path(trainer.step)}")
     return saved
 
 
@@ -254,7 +254,7 @@ def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float)
     """One line in the format that tools for the tutorial's log know; throughput in examples a second."""
     now = time.strftime("%a %b %d %H:%M:%S %Y")
     values = f"step_loss : {loss:.4f} learning_rate : {rate:.2e} throughput : {throughput:.2f}"
-    print(f"LOG {now} - ({epoch}, {step}) {values}", flush=True)
+    say(f"LOG {now} - ({epoch}, {step}) {values}")
 
 
 def parse_arguments() -> argparse.Namespace:
