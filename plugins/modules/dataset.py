@@ -58,7 +58,7 @@ options:
         type: str
         required: true
       url:
-        description: The address of the file. It may be signed, and is in no log.
+        description: The address of the file, perhaps as V(base64:...). It may be signed, and is in no log.
         type: str
         required: true
       size:

