@@ -205,6 +205,9 @@ def test_what_any_script_may_go_by(tmp_path: Path) -> None:
     environment = job.calls("torchrun")[-1][1]
     wanted = {"CHECKPOINT_STEPS": "5", "CHECKPOINT_KEEP": "3", "RESUME": "1", "STOP_AT": str(4000000000 + 600 - 60)}
     assert {name: environment[f"TRAINIUM_{name}"] for name in wanted} == wanted
+    assert job.run("job.sh", "compile", SAYS="Total failed compilations: 0").returncode == 0
+    compiling = job.calls("torchrun")[-1][1]
+    assert (compiling["TRAINIUM_CHECKPOINT_STEPS"], compiling["TRAINIUM_RESUME"]) == ("0", "0")
     assert environment["NEURON_COMPILE_CACHE_URL"] == job.job["cache"]["directory"]
     assert Path(job.job["cache"]["directory"]).is_dir()
 
