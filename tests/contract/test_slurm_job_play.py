@@ -47,6 +47,18 @@ if [ -e {folder}/torn ]; then
 fi
 echo "$id"
 """,
+    # A connection that breaks after the command has run, once.
+    "ssh": """\
+for last; do [ "$last" != -O ] || exit 255; done
+sh -c "$last"
+code=$?
+if [ -e {folder}/cut ] && [ -s {folder}/queue ]; then
+  rm {folder}/cut
+  echo 'ssh: connect to host head port 22: Connection timed out' >&2
+  exit 255
+fi
+exit $code
+""",
     "sacct": "echo 'Slurm accounting storage is disabled' >&2; exit 1",
 }
 
@@ -69,11 +81,11 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(folder: Path, *extra: str, **options: Any) -> tuple[int, str, str]:
     """A play with the module."""
     task = {"trainium.cluster.slurm_job": {**options_of(folder), **options}}
-    document = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}]
+    document = [{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]
     playbook = folder / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook), *extra]
-    command += ["-e", f"ansible_python_interpreter={sys.executable}"]
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
+    command += ["-e", f"ansible_connection=local ansible_python_interpreter={sys.executable}", *extra]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=90)
     assert "Traceback" not in done.stdout + done.stderr
@@ -102,6 +114,19 @@ def test_a_job_that_was_taken_with_an_error_is_not_submitted_again(slurm: Path) 
     assert "Slurm does not answer (Socket timed out" in err
     assert len(queue(slurm)) == 1
     assert not submitted(slurm)
+
+
+def test_a_connection_that_is_lost_right_after_sbatch(slurm: Path) -> None:
+    (slurm / "cut").touch()
+    ssh = {
+        "ansible_connection": "ssh",
+        "ansible_ssh_executable": str(slurm / "bin" / "ssh"),
+        "ansible_pipelining": True,
+    }
+    code, out, err = run(slurm, "-e", json.dumps(ssh), wait=True)
+    assert code == 0, out
+    assert "the head node cannot be reached (" in err and "It is asked again." in err
+    assert len(queue(slurm)) == 1
 
 
 def test_a_wait_outlives_a_controller_that_is_away(slurm: Path) -> None:
