@@ -12,7 +12,7 @@ description:
   - Lists an object or the objects of a prefix, and computes for each an address that is valid for some time.
   - Run it where the credentials are, with C(delegate_to=localhost) and C(no_log=true), since whoever has such an
     address may fetch the object.
-  - The number of calls is that of the pages of the listing, one for each 1000 objects.
+  - There is one call for an object, and one for each 1000 objects of a prefix. One object needs no right to list.
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:

@@ -339,7 +339,8 @@ def test_damaged_archives_are_refused(server: RangeServer, host: Host, kind: str
     assert not host.destination.exists()
 
 
-def test_killed_while_it_unpacks(server: RangeServer, host: Host) -> None:
+@pytest.mark.parametrize("rebooted", [False, True])
+def test_killed_while_it_unpacks(server: RangeServer, host: Host, rebooted: bool) -> None:
     server.files["many.zip"] = packed("zip", {f"set/{number:05}": b"x" * 100 for number in range(8000)})
     attempt = f"unpacking-{os.getpid()}"
     process = host.start(f"{server.url}/many.zip", attempt=attempt)
@@ -349,10 +350,18 @@ def test_killed_while_it_unpacks(server: RangeServer, host: Host) -> None:
     os.kill(state["pid"], signal.SIGKILL)
     process.communicate()
     assert host.names() == []
+    if rebooted:
+        # What an earlier boot unpacked may be there in name only.
+        (stage / "00000").write_bytes(b"\0" * 100)
+        file = stage.parent.parent / "state.json"
+        file.write_text(
+            json.dumps({**json.loads(file.read_text(encoding="utf-8")), "host": "before"}), encoding="utf-8"
+        )
     fetched = server.total()
     assert host.done(f"{server.url}/many.zip")["fetched"] == 0
     assert server.total() == fetched
-    assert len(list((host.destination / "set").iterdir())) == 8000
+    found = [path.read_bytes() for path in (host.destination / "set").iterdir()]
+    assert found == [b"x" * 100] * 8000
 
 
 def test_a_folder_of_the_host(host: Host, tmp_path: Path) -> None:

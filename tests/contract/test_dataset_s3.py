@@ -110,7 +110,8 @@ def test_an_endpoint_of_the_hosts(cloud: Account, bucket: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"source": "s3://no-such-bucket/a"}, "there is no such bucket; check the source"),
+        ({"source": "s3://no-such-bucket/"}, "there is no such bucket; check the source"),
+        ({"source": "s3://no-such-bucket/a"}, "There is nothing at s3://no-such-bucket/a; check the source"),
         ({"source": "s3://datasets/wiki/missing"}, "There is nothing at s3://datasets/wiki/missing"),
         ({"source": "s3://datasets/wiki"}, "a prefix ends with a slash"),
         ({"source": "s3://datasets/wiki/", "expires": 0}, "take 1 to 604800 seconds"),

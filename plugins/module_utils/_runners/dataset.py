@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
@@ -165,7 +166,9 @@ class Telling:
             self._last = now
             speed = rate(list(self._samples))
             self._state["progress"] = {"phase": phase, "done": done, "total": total, "rate": speed, "note": note}
-            self._status.write(self._state)
+            # A full disk that is not that of the dataset must not end its transfer.
+            with suppress(OSError):
+                self._status.write(self._state)
 
     def claim_process(self) -> None:
         """From now on it is this process that must live."""
@@ -233,6 +236,10 @@ class Job:
             self._place.forget()
             self._place.unmark()
             state = {"digest": self._digest, "step": "fetch", "host": this_host()}
+        if state["step"] == "unpack" and state.get("host") != this_host():
+            # What was not on the disk when a host went down may be there in name only. The pieces were on the disk.
+            shutil.rmtree(self._place.stage, ignore_errors=True)
+            state["step"] = "fetch"
         if state["step"] == "fetch":
             self._place.unmark()
             state = self._fetch(state)
@@ -269,7 +276,6 @@ class Job:
             **state,
             "step": "unpack",
             "host": this_host(),
-            "unpacked": [],
             "files": [
                 {
                     **file._asdict(),
@@ -295,13 +301,6 @@ class Job:
     def _unpack(self, state: Record) -> None:
         files = [File(**item) for item in state["files"]]
         archives = planner.to_extract(files, self._request["extract"])
-        if state.get("host") != this_host():
-            # What was not on the disk when a host went down may be there in name only.
-            shutil.rmtree(self._place.stage, ignore_errors=True)
-            if state["unpacked"]:
-                self._store.clear()
-                self._place.forget()
-                raise TrainiumError("The host went down while it unpacked the dataset; run again to fetch it anew")
         total, done, lock = sum(file.size for file in archives), [0], threading.Lock()
 
         def count(size: int) -> None:
@@ -340,6 +339,8 @@ class Job:
                     os.chown(self._store.part(file), *self._request["owner_ids"])
                     os.chmod(self._store.part(file), 0o644)
                     os.replace(self._store.part(file), target)
+            if file not in archives and not os.path.exists(os.path.join(self._place.stage, file.path)):
+                raise TrainiumError(f"{file.name} was deleted while it was put in place; run again")
         # The step below must not be on the disk before what it relies on.
         os.sync()
         state["step"] = "place"

@@ -33,13 +33,16 @@ def describe(
         raise ValueError(f"expires is {expires}; take 1 to {LONGEST} seconds")
     client = connect(s3.settings(signed))
     prefix = key if not key or key.endswith("/") else ""
-    listed = s3.list_objects(client, bucket, key, MOST_OBJECTS + 1)
+    if prefix == key:
+        listed = s3.list_objects(client, bucket, key, MOST_OBJECTS + 1)
+    else:
+        listed = s3.find_object(client, bucket, key)
     # An address is only good in the bucket's own region.
     region = listed["region"] or client.meta.region_name
     if host_endpoint or region != client.meta.region_name:
         client = connect(s3.settings(signed, region, host_endpoint))
     objects = listed["objects"]
-    if len(objects) > MOST_OBJECTS and prefix == key:
+    if len(objects) > MOST_OBJECTS:
         raise TrainiumError(
             f"{source} has more than {MOST_OBJECTS} objects; pack them into archives, or take a part of them"
         )
@@ -52,7 +55,7 @@ def describe(
         }
         for item in objects
         # Consoles make empty objects to show a folder.
-        if (item["Key"] == key if prefix != key else not item["Key"].endswith("/"))
+        if not item["Key"].endswith("/")
     ]
     if not files:
         raise TrainiumError(f"There is nothing at {source}; check the source, a prefix ends with a slash")

@@ -29,6 +29,13 @@ def _list(client: Client, bucket: str, prefix: str, most: int) -> Item:
     return {"objects": found[:most], "region": region}
 
 
+@_retried
+def _head(client: Client, bucket: str, key: str) -> Item:
+    found = client.head_object(Bucket=bucket, Key=key)
+    region = found.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("x-amz-bucket-region", "")
+    return {"objects": [{"Key": key, "Size": found["ContentLength"], "ETag": found["ETag"]}], "region": region}
+
+
 def list_objects(client: Client, bucket: str, prefix: str, most: int) -> Item:
     """``objects`` (``Contents[]`` items, at most ``most``) below a prefix, and the bucket's ``region``, '' if not told.
 
@@ -37,23 +44,45 @@ def list_objects(client: Client, bucket: str, prefix: str, most: int) -> Item:
     try:
         found: Item = _list(client, bucket, prefix, most)
     except aws.ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "")
-        region = error.response.get("Error", {}).get("Region", "")
-        hints = {
-            "NoSuchBucket": "there is no such bucket; check the source",
-            "AccessDenied": "it must not be listed; check the policy of the bucket and of the controller's credentials",
-            "PermanentRedirect": f"it is in another region; set the region {region}".rstrip(),
-        }
-        reason = hints.get(code, f"{code} {error.response.get('Error', {}).get('Message', '')}".strip())
-        raise AwsCallError(f"The bucket {bucket} was not read: {reason}", code, reason) from error
-    except aws.NoCredentialsError as error:
-        raise AwsCallError(
-            f"The bucket {bucket} was not read: the controller has no credentials; give it some, or set signed to "
-            "false for a public bucket"
-        ) from error
+        raise _refused(bucket, error) from error
     except aws.BotoCoreError as error:
-        raise AwsCallError(f"The bucket {bucket} was not read: {error}") from error
+        raise _unreached(bucket, error) from error
     return found
+
+
+def find_object(client: Client, bucket: str, key: str) -> Item:
+    """The same of one object, which needs no right to list the bucket; no ``objects`` where it is not there."""
+    try:
+        found: Item = _head(client, bucket, key)
+    except aws.ClientError as error:
+        if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey", "NoSuchBucket"):
+            return {"objects": [], "region": ""}
+        raise _refused(bucket, error) from error
+    except aws.BotoCoreError as error:
+        raise _unreached(bucket, error) from error
+    return found
+
+
+def _refused(bucket: str, error: aws.ClientError) -> AwsCallError:
+    answer = error.response.get("Error", {})
+    code = answer.get("Code", "")
+    forbidden = "it must not be read; check the policy of the bucket and of the controller's credentials"
+    hints = {
+        "NoSuchBucket": "there is no such bucket; check the source",
+        "AccessDenied": forbidden,
+        "403": forbidden,
+        "PermanentRedirect": f"it is in another region; set the region {answer.get('Region', '')}".rstrip(),
+    }
+    reason = hints.get(code, f"{code} {answer.get('Message', '')}".strip())
+    return AwsCallError(f"The bucket {bucket} was not read: {reason}", code, reason)
+
+
+def _unreached(bucket: str, error: Exception) -> AwsCallError:
+    if isinstance(error, aws.NoCredentialsError):
+        reason = "the controller has no credentials; give it some, or set signed to false for a public bucket"
+    else:
+        reason = str(error)
+    return AwsCallError(f"The bucket {bucket} was not read: {reason}", "", reason)
 
 
 @one_call("sign an address")
