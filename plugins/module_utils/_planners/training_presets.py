@@ -42,7 +42,7 @@ _BERT: Definition = {
     "script": "bert_pretrain.py",
     "args": {
         "data_dir": "{directory}/data/bert",
-        "output_dir": "{directory}/output/bert",
+        "output_dir": "{folder}/output",
         "steps_this_run": 100,
         "batch_size": 8,
         "lr": 0.002,
