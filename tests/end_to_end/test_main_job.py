@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from tests.sandbox_driver import REPOSITORY, Sandbox
 
+# The report of the demo, to which that of a training with accidents is compared.
+UNDISTURBED: dict[str, Any] = {}
 CARDS = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}
 
 
@@ -85,6 +89,7 @@ def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
     assert report["steps"] > 0
     assert report["throughput"] > 0
     assert report["final_loss"] < 0.85 * report["initial_loss"]
+    UNDISTURBED.update(report)
     log = Path(report["log"])
     assert "step_loss" in log.read_text(encoding="utf-8")
     for value in (str(sandbox.reports / "report.json"), str(log)):
@@ -119,6 +124,41 @@ def test_a_broken_node_is_drained_and_named_and_the_others_train(sandbox: Sandbo
     sandbox.on_node(broken, "rm /etc/simulated/neuron-devices")
     assert sandbox.playbook("nodes").returncode == 0
     assert "State=IDLE" in sandbox.on_node(head, f"scontrol show node {name}").output
+
+
+def test_a_training_outlives_its_playbook_and_a_node(sandbox: Sandbox) -> None:
+    """The playbook that follows is killed, then a node; the job goes on with the other, to the same loss."""
+    head, lost = sorted(sandbox.instances(), key=lambda one: one["AmiLaunchIndex"])
+    name = f"ip-{lost['PrivateIpAddress'].replace('.', '-')}"
+    job = ("-e", json.dumps({"trainium_training": {"name": "lost", "min_nodes": 1, "processes_per_node": 2}}))
+
+    def ask(command: str) -> str:
+        return sandbox.on_node(head["PrivateIpAddress"], command).output.strip()
+
+    def wait(command: str, wanted: str) -> None:
+        until = time.monotonic() + 120
+        while not re.search(wanted, ask(command)):
+            assert time.monotonic() < until, f"{command} does not say {wanted}"
+            time.sleep(0.5)
+
+    log = "/opt/trainium/jobs/lost-*/train.log"
+    sandbox.kill_playbook_when("training", lambda: "checkpoint" in ask(f"cat {log} 2> /dev/null || :"), *job)
+    number, state = ask("squeue --noheader --name=lost --format='%A %T'").split()
+    assert state == "RUNNING"
+    sandbox.client("ec2").stop_instances(InstanceIds=[lost["InstanceId"]], Force=True)
+    wait("squeue --noheader --name=lost --format=%T", "^(?!RUNNING)")
+    # Slurm itself does so after its SlurmdTimeout of five minutes.
+    ask(f"scontrol update NodeName={name} State=DOWN Reason=gone")
+
+    assert sandbox.playbook("training", *job).returncode == 0
+    report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
+    assert (report["job_id"], report["restarts"], report["nodes"], report["steps"]) == (int(number), 1, 1, 100)
+    assert "training: resumed from step" in Path(report["log"]).read_text(encoding="utf-8")
+    with (sandbox.reports / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    assert steps == list(range(1, 101))
+    # A step has the same examples whatever the number of processes, so that only rounding differs.
+    assert report["final_loss"] == pytest.approx(UNDISTURBED["final_loss"], abs=0.02)
 
 
 def test_teardown_leaves_nothing_and_can_be_repeated(sandbox: Sandbox) -> None:

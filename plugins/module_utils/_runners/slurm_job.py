@@ -215,11 +215,17 @@ def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str
                 slurm.cancel([before["job_id"]])
             _check_dependencies(options.get("dependency") or [])
             job_id = slurm.submit(argv, environment, lock)
-            noted = {"job_id": job_id, "name": options["name"], "digest": digest, "submitted_at": time.time()}
+            noted = {
+                "job_id": job_id,
+                "name": options["name"],
+                "digest": digest,
+                "steps": options.get("steps"),
+                "submitted_at": time.time(),
+            }
             record.write(noted)
             job = look(job_id, plan.log_path(options, job_id), options.get("steps"), noted)
         noted = record.read()
-        record.write({**_remembered(options["name"], digest, job), "submitted_at": _submitted_at(noted, job)})
+        record.write({**_remembered(options, digest, job), "submitted_at": _submitted_at(noted, job)})
         return {**known, **shown(job), "submitted": submitted, "before": before}
 
 
@@ -266,9 +272,16 @@ def _check_dependencies(items: list[dict[str, Any]]) -> None:
                 )
 
 
-def _remembered(name: str, digest: str, job: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {**job, "name": name}
-    return {"job_id": job["job_id"], "name": name, "digest": digest, "ended": job["ended"], "job": kept}
+def _remembered(options: Mapping[str, Any], digest: str, job: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record keeps. The steps are for whoever looks at the job while it runs."""
+    return {
+        "job_id": job["job_id"],
+        "name": options["name"],
+        "digest": digest,
+        "steps": options.get("steps"),
+        "ended": job["ended"],
+        "job": {**job, "name": options["name"]},
+    }
 
 
 def absent(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
