@@ -91,14 +91,19 @@ def signal_all(process: int, with_signal: signal.Signals) -> None:
         os.kill(process, with_signal)
 
 
-def _watch(process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None, hang_up: bool) -> str:
-    """What a process writes to its end; once it has written ``until``, it gets the signal, and perhaps no reader."""
+def _watch(
+    process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None, target: int, hang_up: bool
+) -> str:
+    """What a process writes to its end; once it has written ``until``, ``target`` gets the signal.
+
+    With ``hang_up`` nobody reads on then.
+    """
     lines = []
     assert process.stdout
     for line in process.stdout:
         lines.append(line)
         if with_signal and until in line:
-            signal_all(process.pid, with_signal)
+            signal_all(target, with_signal)
             with_signal = None
             if hang_up:
                 break
@@ -118,6 +123,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
         processes: int = 1,
         until: str = "",
         with_signal: signal.Signals | None = None,
+        to_node: int = 0,
         hang_up: bool = False,
         largest_file: int = 0,
         **variables: str,
@@ -146,7 +152,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
             )
             nodes.append(process)
             started.append(process)
-        text = "".join(_watch(process, until, with_signal, hang_up) for process in nodes)
+        text = "".join(_watch(process, until, with_signal, nodes[to_node].pid, hang_up) for process in nodes)
         return Run(max(abs(process.returncode) for process in nodes), text)
 
     yield run

@@ -123,6 +123,16 @@ def test_stops_at_sigterm_with_a_checkpoint(train: Train, tmp_path: Path) -> Non
     assert "exitcode  : 85" not in run.text
 
 
+def test_the_others_stop_where_one_node_shuts_down(train: Train, tmp_path: Path) -> None:
+    """They end with the code at which the job goes back into the queue, and not as if the training were complete."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    run = train(folders, "--steps_this_run=100000", until="(0, 5)", with_signal=signal.SIGTERM, to_node=1)
+    stopped = re.search(r"^training: stopped before the time limit at step (\d+)$", run.text, re.MULTILINE)
+    assert stopped, run.text
+    assert [checkpoints(folder) for folder in folders] == [[int(stopped[1])]] * 2
+    assert re.search(r"exitcode *: 85\b", run.text)
+
+
 def test_saves_at_sigterm_though_nobody_reads_its_log(train: Train, tmp_path: Path) -> None:
     """Slurm ends what writes the log by the same signal."""
     options = ("--steps_this_run=100000", "--warmup_steps=6")

@@ -32,6 +32,7 @@ STUBS = {
     "python": SHOW,
     "scontrol": '#!/bin/bash\n[ $1 = show ] || echo "$@" >> "$SHOWN.slurm"\n[ "$2" != hostnames ] || echo \'n 1\'\n'
     '[ "$2" != config ] || echo "SlurmdPort = $SLURMD_PORT"\n',
+    "squeue": '#!/bin/bash\necho "${JOB_STATE:-RUNNING}"\n',
     "srun": '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n',
     "ip": f"#!/bin/bash\necho '1: lo inet {ADDRESS}/8 scope host lo'\n",
     "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
@@ -231,6 +232,13 @@ def test_a_script_that_stopped_in_time_is_put_back(tmp_path: Path, requeue: bool
     assert done.returncode == code
     asked = Path(f"{job.shown}.slurm")
     assert (asked.read_text() if asked.exists() else "") == requeued
+
+
+def test_a_cancelled_job_is_not_put_back(tmp_path: Path) -> None:
+    job = Job(tmp_path, {})
+    done = job.run("train.batch", SAYS="  exitcode  : 85 (pid: 12)", ENDS_WITH="1", JOB_STATE="COMPLETING")
+    assert done.returncode == 85
+    assert not Path(f"{job.shown}.slurm").exists()
 
 
 @pytest.mark.parametrize("answers", [True, False])

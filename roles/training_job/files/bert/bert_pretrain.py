@@ -13,9 +13,9 @@ TRAINIUM_STOP_AT           seconds since 1970 at which the training must have st
 TRAINIUM_COMPILE, NEURON_EXTRACT_GRAPHS_ONLY   1 for a compile run, which leaves checkpoints alone
 
 A run that stops before its time ends with code 85. torchrun ends with 1 then, as for every other code, and names it in
-a line ``exitcode : 85``. At SIGTERM the training stops after the step it is at, with a checkpoint and code 0; torchrun,
-which passes the signal on, kills what is not gone after 30 seconds (TORCH_ELASTIC_SHUTDOWN_TIMEOUT in newer releases)
-and ends with 1 as well.
+a line ``exitcode : 85``. At SIGTERM to any process, as of a node that shuts down, all stop after the step they are at,
+with a checkpoint and the same code. A torchrun that is given the signal passes it on, kills what is not gone after 30
+seconds (TORCH_ELASTIC_SHUTDOWN_TIMEOUT in newer releases) and names no code.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def train(options: argparse.Namespace) -> int:
         if trainer.rank == 0:
             say(f"training: stopped before the time limit at step {trainer.step}")
         if saved:
-            return 0 if nodes.any(stop.signalled) else STOPPED
+            return STOPPED
     # Of a checkpoint on the way the next one takes the place, of the last one none.
     return 0 if saved else 1
 
