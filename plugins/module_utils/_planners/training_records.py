@@ -19,6 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.event_f
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_cost import cost_of
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_metrics import (
     Metrics,
+    Segment,
     averages,
     drawable,
     steady,
@@ -84,7 +85,7 @@ def record_of(
         for rate in averages([sample.throughput for sample in part], window)
     ]
     times = [time for part in metrics.segments for time in (part.started_at, part.ended_at) if time is not None]
-    started = _number(report.get("started_at")) or min(times, default=None)
+    started = _first_start(_number(report.get("started_at")), metrics.segments) or min(times, default=None)
     ended = _number(report.get("ended_at")) if not running else None
     until = ended or max(times, default=None)
     seconds = max(0.0, until - started) if started and until else None
@@ -130,6 +131,17 @@ def record_of(
             for sample, loss, rate in zip(samples, losses, rates)
         ],
     }
+
+
+def _first_start(last_start: float | None, segments: Sequence[Segment]) -> float | None:
+    """When the training was started first: the report knows its last start only.
+
+    The dates in a log may be of another time zone, so that only the time between them counts.
+    """
+    starts = [part.started_at for part in segments]
+    if last_start is None or not starts or starts[0] is None or starts[-1] is None:
+        return last_start
+    return last_start - (starts[-1] - starts[0])
 
 
 def plain(value: Any) -> Any:

@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.trainin
     warm_up,
     window_of,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_records import record_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,17 @@ def test_each_start_is_told_apart() -> None:
     assert (second.first_step, second.last_step, second.steps) == (6, 10, 5)
     assert second.ended_at is not None and first.started_at is not None
     assert second.ended_at - first.started_at == 29
+
+
+def test_a_training_lasts_from_its_first_start() -> None:
+    """Slurm says when the job was started last; the log's dates may be of another time zone."""
+    metrics = parse([RESUMED])
+    first, second = metrics.segments
+    assert first.started_at is not None and second.started_at is not None
+    report = {"started_at": 1000.0, "ended_at": 1060.0}
+    found = record_of(metrics, report, {}, running=False)["summary"]
+    assert found["started_at"] == 1000.0 - (second.started_at - first.started_at)
+    assert found["seconds"] == found["ended_at"] - found["started_at"] > 60
 
 
 def test_the_logs_of_two_submissions_are_one_training() -> None:
