@@ -94,6 +94,9 @@ def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
     assert "step_loss" in log.read_text(encoding="utf-8")
     for value in (str(sandbox.reports / "report.json"), str(log)):
         assert value in done.stdout
+    head = min(sandbox.instances(), key=lambda one: one["AmiLaunchIndex"])["PrivateIpAddress"]
+    compiled = sandbox.on_node(head, "cat /opt/trainium/jobs/bert-*/compile.log").output
+    assert compiled.count("Total failed compilations: 0") == 2
 
 
 def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:

@@ -20,6 +20,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.trainin
     started,
 )
 
+_COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
+
 # A text that Debian and Ubuntu ship, and a model that learns it on CPUs within a minute.
 _BERT: Definition = {
     "name": "bert",
@@ -52,11 +54,11 @@ _BERT: Definition = {
         "heads": 2,
     },
     "steps": 100,
+    "compile": _COMPILE,
     "checkpoint": {"steps": 20},
 }
 
 _HDF5 = "{directory}/data/bert_pretrain_wikicorpus_tokenized_hdf5_seqlen"
-_COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
 _BERT_LARGE: Definition = {
     "fetch": [
         fetched(SAMPLES, f"dp_bert_hf_pretrain/{name}", checksum)
