@@ -67,7 +67,7 @@ browser: setup ## the report of a training in a real browser
 	$(BIN)/python -m pytest tests/browser
 
 scripts: setup ## the training script with real PyTorch: killed, resumed, on fewer nodes
-	$(BIN)/python -m pytest tests/training
+	$(BIN)/python -m pytest --numprocesses 2 tests/training
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX); tests/run-molecule

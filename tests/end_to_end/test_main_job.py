@@ -146,8 +146,8 @@ def test_a_training_outlives_its_playbook_and_a_node(sandbox: Sandbox) -> None:
 
     log = "/opt/trainium/jobs/lost-*/train.log"
     sandbox.kill_playbook_when("training", lambda: "checkpoint" in ask(f"cat {log} 2> /dev/null || :"), *job)
-    number, state = ask("squeue --noheader --name=lost --format='%A %T'").split()
-    assert state == "RUNNING"
+    number, *running = ask("squeue --noheader --name=lost --format='%A %T %D'").split()
+    assert running == ["RUNNING", "2"]
     sandbox.client("ec2").stop_instances(InstanceIds=[lost["InstanceId"]], Force=True)
     wait("squeue --noheader --name=lost --format=%T", "^(?!RUNNING)")
     # Slurm itself does so after its SlurmdTimeout of five minutes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import shlex
@@ -32,6 +33,16 @@ def python() -> Path:
     if given:
         return Path(given).absolute() / "bin" / "python"
     folder = REPOSITORY / ".sandbox" / "torch-venv"
+    folder.parent.mkdir(exist_ok=True)
+    # Of several processes that test at once, one makes it.
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _make_environment(folder)
+    return folder / "bin" / "python"
+
+
+def _make_environment(folder: Path) -> None:
+    """Install what hosts of the sandbox have, unless it is there."""
     ready = folder / "ready"
     wanted = REQUIREMENTS.read_text(encoding="utf-8")
     if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
@@ -42,7 +53,6 @@ def python() -> Path:
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *wheels, *further]
         subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
         ready.write_text(wanted, encoding="utf-8")
-    return folder / "bin" / "python"
 
 
 @pytest.fixture(scope="session")
