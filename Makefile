@@ -57,7 +57,7 @@ readmes: setup ## write the roles' README files from their argument specs
 	$(BIN)/python docs/tools/role_readmes.py
 
 unit: setup ## planners, and modules over HTTP against the emulated API
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 sanity: setup ## ansible-test sanity
 	tests/run-sanity
