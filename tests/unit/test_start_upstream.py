@@ -50,7 +50,7 @@ def test_passes_other_arguments_on(folder: Path) -> None:
 
 
 def test_writes_them_as_hydra_takes_them(folder: Path) -> None:
-    given, _ = start(
+    given, _environment = start(
         folder,
         *("--start_style", "hydra", "--config-path", "/a b/conf", "--model.optim.betas", "[0.9,0.95]", "--trainer.x"),
         WORLD_SIZE="64",
