@@ -44,8 +44,8 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
+# The first four need no hosts, and leave each other idle processors.
 test: setup ## everything that CI runs
-	# These need no hosts, and leave each other idle processors.
 	$(MAKE) --jobs 2 --output-sync=target unit lint sanity browser
 	$(MAKE) molecule scripts end-to-end
 
