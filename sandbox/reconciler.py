@@ -35,6 +35,8 @@ class Reconciler:
         self.looked = 0.0
         self.builder = ThreadPoolExecutor(max_workers=1)
         self.builds: dict[str, Future[str]] = {}
+        self.remover = ThreadPoolExecutor(max_workers=2)
+        self.removals: dict[Future[None], list[str]] = {}
 
     def look(self) -> None:
         """Read the containers' states, not more often than every few seconds."""
@@ -47,19 +49,27 @@ class Reconciler:
         """One look and whatever follows from it; independent hosts are handled side by side."""
         wanted = {i.instance_id: i for i in map(Instance.from_api, api.request("hosts")) if i.state in UP + DOWN}
         self.look()
-        gone = [instance_id for instance_id in self.states if instance_id not in wanted]
-        if gone:
-            LOG.info("removing %s", " ".join(gone))
-            self.hosts.remove(*gone)
-            for instance_id in gone:
-                del self.states[instance_id]
+        self.remove_all_but(set(wanted))
         new = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
         for instance in new:
             self.prepare(instance)
         waiting = {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
         with ThreadPoolExecutor(max_workers=4) as pool:
             list(pool.map(self.settle, (i for i in wanted.values() if i.instance_id not in waiting)))
-        self.forget_networks({instance.vpc_id for instance in wanted.values()})
+        if not self.removals:
+            self.forget_networks({instance.vpc_id for instance in wanted.values()})
+
+    def remove_all_but(self, wanted: set[str]) -> None:
+        """Remove the other hosts. Their disks may hold gigabytes, and new hosts do not wait for it."""
+        for removal in [one for one in self.removals if one.done()]:
+            for instance_id in self.removals.pop(removal):
+                self.states.pop(instance_id, None)
+            removal.result()
+        known = {instance_id for instance_ids in self.removals.values() for instance_id in instance_ids}
+        gone = [instance_id for instance_id in self.states if instance_id not in wanted | known]
+        if gone:
+            LOG.info("removing %s", " ".join(gone))
+            self.removals[self.remover.submit(self.hosts.remove, *gone)] = gone
 
     def prepare(self, instance: Instance) -> None:
         """Network, mirror, resolver and the AWS API of the instance's VPC."""
