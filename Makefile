@@ -15,10 +15,10 @@ SANDBOX := $(BIN)/python -m sandbox
 # An Ansible run against the sandbox: its environment is the only difference from a run against AWS.
 IN_SANDBOX = eval "$$($(SANDBOX) env)"
 
-.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule end-to-end sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule end-to-end end-to-end-parallelcluster sandbox-up
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
 setup: $(VENV)/.ready ## install everything into .venv, nothing else
 
@@ -76,4 +76,8 @@ molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX); tests/run-molecule
 
 end-to-end: setup ## the whole way on the sandbox, and back to an empty account
-	$(BIN)/python -m pytest tests/end_to_end --exitfirst
+	$(BIN)/python -m pytest tests/end_to_end/test_main_job.py --exitfirst
+
+# Ten minutes more, which is why it is no part of test; scenario parallelcluster has most of it.
+end-to-end-parallelcluster: setup ## the same on a cluster of ParallelCluster, apart from test
+	$(BIN)/python -m pytest tests/end_to_end/test_parallelcluster.py --exitfirst

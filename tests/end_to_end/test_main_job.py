@@ -47,14 +47,11 @@ def test_check_mode_on_an_empty_account_reaches_the_end(sandbox: Sandbox) -> Non
     ("variable", "sentence"),
     [
         ("trainium_node_count=0", "trainium_node_count"),
-        ("trainium_node_count=-1", "trainium_node_count"),
-        ("trainium_node_count=two", "trainium_node_count"),
         ("trainium_instance_type=trn9.32xlarge", "trn9.32xlarge"),
         ("trainium_image_id=ami-0123456789abcdef0", "ami-0123456789abcdef0"),
         ('{"trainium_cluster_name": "two words"}', "two words"),
-        ("trainium_interface_layout=token-ring", "trainium_interface_layout"),
+        ('{"trainium_training": {"time_limit": "soon"}}', "time_limit"),
         ('{"trainium_ssh_allowed_cidrs": ["0.0.0.0/0"]}', "trainium_ssh_allowed_cidrs"),
-        ("trainium_ssh_allowed_cidrs=192.0.2.0/24", "trainium_ssh_allowed_cidrs"),
         ("neuron_sdk_version=2.32.0", "set neuron_sdk_version to 2.31.1"),
     ],
 )
