@@ -40,7 +40,8 @@ REPORT = {
     "final_loss": 8.0,
     "throughput": 102.0,
     "log_host": "node",
-    "started_at": 1671580000,
+    # The last start, which the log has 40 seconds after the first: with it an hour.
+    "started_at": 1671580040,
     "ended_at": 1671583600,
     "node_details": [{"name": "n1", "address": "192.0.2.1", "instance_type": "trn1.32xlarge"}],
     "versions": {"torch": "2.9.0"},
