@@ -110,7 +110,8 @@ def test_stops_before_its_time_and_goes_on(train: Train, tmp_path: Path, soon: C
     assert max(run.losses) == step
     # What the job script looks for: torchrun itself ends with 1.
     assert re.search(r"exitcode *: 85\b", run.text)
-    assert (tmp_path / f"ckpt_{step}.pt").stat().st_mtime <= int(at) or step == 1
+    # How long steps will take is guessed by those before, which a busy machine can make wrong.
+    assert (tmp_path / f"ckpt_{step}.pt").stat().st_mtime <= int(at) + 2 or step == 1
     again = train(tmp_path, f"--steps_this_run={step + 3}", processes=2, SLURM_RESTART_COUNT="1")
     assert list(again.losses) == [step + 1, step + 2, step + 3]
 

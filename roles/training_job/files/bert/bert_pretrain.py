@@ -89,7 +89,9 @@ class Stop:
 
     def wanted(self) -> bool:
         """Whether another step and a checkpoint may no longer fit in."""
-        late = self.at and time.time() + max(self.steps) + self.longest_save >= self.at
+        # How long the first checkpoint takes is not known; as long as a step, say.
+        longest = max(self.steps)
+        late = self.at and time.time() + longest + max(longest, self.longest_save) >= self.at
         return self.signalled or bool(late and dist.get_rank() == 0)
 
 
