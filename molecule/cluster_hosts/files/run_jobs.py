@@ -1,7 +1,7 @@
 """Runs jobs at the same time, each with an /etc/hosts of its own, and prints as JSON how each ended.
 
 The jobs come as JSON on standard input: name, hosts (the file that stands in for /etc/hosts), argv and env of each, the
-number that may run at once, and the name of the control, if there is one. What has not ended ten seconds after the
+number that may run at once, and the name of the control, if there is one. What has not ended twenty seconds after the
 control hangs, however busy the machine is.
 """
 
@@ -14,8 +14,8 @@ import sys
 import time
 from typing import Any
 
-LIMIT = 180
-GRACE = 10
+LIMIT = 600
+GRACE = 20
 # The bind mount is seen in this mount namespace only.
 ENTER = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
