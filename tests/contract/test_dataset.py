@@ -171,13 +171,17 @@ def test_the_transfer_goes_on_without_its_module(server: RangeServer, host: Host
 
 
 def test_one_that_comes_later_waits_and_fetches_nothing(server: RangeServer, host: Host) -> None:
-    server.pause = 0.005
+    server.pause = 0.05
     attempt = f"first-{os.getpid()}"
     first = host.start(f"{server.url}/data.bin", attempt=attempt)
     worker(attempt)
-    waiting = host.run(f"{server.url}/data.bin", attempt=f"second-{os.getpid()}", wait=1)
-    assert waiting["running"]
-    assert waiting["progress"].startswith("waiting for ")
+
+    def look() -> dict[str, Any]:
+        return host.run(f"{server.url}/data.bin", attempt=f"second-{os.getpid()}", wait=1)
+
+    wait_until(lambda: look()["progress"].startswith("waiting for "))
+    assert look()["running"]
+    server.pause = 0.0
     second = host.done(f"{server.url}/data.bin", attempt=f"second-{os.getpid()}")
     assert second["fetched"] == 0
     assert not json.loads(first.communicate(timeout=30)[0]).get("failed")
