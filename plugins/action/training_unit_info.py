@@ -12,22 +12,22 @@ import os
 import time
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_unit import text_of
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import (
+    SECONDS_BETWEEN_LOOKS,
+    SECONDS_WITHOUT_ANSWER,
+    PatientAction,
+)
 
-SECONDS_BETWEEN_LOOKS = 2.0
-# A training of days outlives a connection that is lost; a node that is gone for longer has taken its part along.
-SECONDS_WITHOUT_ANSWER = 300.0
 FAILED = "failed"
 
 
-class ActionModule(ActionBase):
+class ActionModule(PatientAction):
     """The module of the same name, once or until the training has ended."""
 
-    _requires_connection = True
-    _supports_check_mode = True
+    # A node that is gone for longer than that has taken its part of the training along.
+    lost = "the node cannot be reached ({reason}); it is asked again."
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
         together = str(arguments.get("together") or "")
         answered, shown = time.monotonic(), ""
         while True:
-            state = self._look(arguments, task_vars)
+            state = self.call("training_unit_info", arguments, task_vars)
             now = time.monotonic()
             if not state.get("transient"):
                 answered = now
@@ -65,21 +65,6 @@ class ActionModule(ActionBase):
                 result.update(state, failed=True, msg=f"{text}, still after the wait_timeout; it goes on.")
                 return result
             time.sleep(SECONDS_BETWEEN_LOOKS)
-
-    def _look(self, arguments: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        """What the module says; a lost connection as a failure that may pass."""
-        try:
-            state: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars)
-        except AnsibleConnectionFailure as error:
-            state = {"unreachable": True, "msg": str(error)}
-        if not state.get("unreachable"):
-            return state
-        reset = getattr(self._connection, "reset", None)
-        if reset:
-            reset()
-        reason = (str(state.get("msg", "")).strip().splitlines() or ["no reason given"])[0]
-        message = f"training_unit_info: the node cannot be reached ({reason}); it is asked again."
-        return {"failed": True, "transient": True, "msg": message}
 
 
 def _tell(together: str) -> None:

@@ -131,9 +131,7 @@ collective:
   sample: {"kind": "gloo", "due": true, "problem": "", "nodes": ["ip-192-0-2-5"], "addresses": ["192.0.2.5"]}
 """
 
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -142,6 +140,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners import 
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import node_gate as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.acceptance_report import LOST
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import commands, ports
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record
 
 SLURM_TIMEOUT = 30.0
 RESUMED_WITHIN = 20.0
@@ -178,19 +177,10 @@ def apply(plan: planner.Plan) -> dict[str, planner.SlurmNode]:
     return nodes
 
 
-def read_record(path: str) -> dict[str, Any]:
-    """The last collective test; empty where there is none that can be read."""
-    try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
 def plan_collective(params: dict[str, Any], good: list[dict[str, Any]], busy: list[str]) -> dict[str, Any]:
     kind, problem = collective.choose(params["collective"], good)
     digest = collective.digest(kind, good, params["collective_settings"])
-    record = read_record(params["record"])
+    record = read_record(params["record"]) or {}
     due = collective.is_due(record, digest, params["collective_minimum"], params["collective_repeat"])
     wanted = kind != collective.NONE
     if wanted and due and busy and not problem:

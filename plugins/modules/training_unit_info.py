@@ -127,32 +127,19 @@ progress:
   sample: {"step": 14, "loss": 10.7, "throughput": 6449.36}
 """
 
-import json
 import os
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import training_unit as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record, tail
 
 TAIL = 16384  # bytes of the log that are read: a long training's log is large
-
-
-def read_record(path: str) -> dict[str, Any] | None:
-    """What the unit wrote at its end; None where it has not."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def read_tail(path: str | None) -> str:
     """The end of a file as text; '' where there is none."""
     try:
-        with open(path or os.devnull, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            return file.read().decode("utf-8", "replace")
+        return tail(path or os.devnull, TAIL)
     except OSError:
         return ""
 

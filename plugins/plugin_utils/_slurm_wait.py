@@ -11,14 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_report import job_text
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import (
+    SECONDS_BETWEEN_LOOKS,
+    SECONDS_WITHOUT_ANSWER,
+    PatientAction,
+)
 
-SECONDS_BETWEEN_LOOKS = 2.0
-# A job of days outlives a controller that is busy or restarted, and a connection that is lost.
-SECONDS_WITHOUT_ANSWER = 300.0
 # The same line is shown again after this time, so that nobody takes a long wait for a dead one.
 SECONDS_UNTIL_REPEATED = 60.0
 # A job of days is looked at less often than one of minutes, and fills less of the screen.
@@ -26,11 +26,10 @@ LONGEST_BETWEEN_LOOKS = 30.0
 LOOKS = 120.0
 
 
-class SlurmAction(ActionBase):
+class SlurmAction(PatientAction):
     """Base of the action plugins that follow a job."""
 
-    _requires_connection = True
-    _supports_check_mode = True
+    lost = "the head node cannot be reached ({reason}); the job goes on without it."
 
     _shown = ""
     _shown_at = 0.0
@@ -41,28 +40,6 @@ class SlurmAction(ActionBase):
         if text != self._shown or now - self._shown_at > SECONDS_UNTIL_REPEATED:
             Display().display(text, stderr=True)
             self._shown, self._shown_at = text, now
-
-    def plugin_name(self) -> str:
-        return str(self._task.action.rpartition(".")[2])
-
-    def call(self, module: str, arguments: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        """What a module says; a lost connection as a failure that may pass."""
-        try:
-            name = f"trainium.cluster.{module}"
-            result: dict[str, Any] = self._execute_module(module_name=name, module_args=arguments, task_vars=task_vars)
-        except AnsibleConnectionFailure as error:
-            return self._lost(str(error))
-        if result.get("unreachable"):
-            return self._lost(str(result.get("msg", "")))
-        return result
-
-    def _lost(self, reason: str) -> dict[str, Any]:
-        reset = getattr(self._connection, "reset", None)
-        if reset:
-            reset()
-        first = (reason.strip().splitlines() or ["no reason given"])[0]
-        message = f"the head node cannot be reached ({first}); the job goes on without it."
-        return {"failed": True, "transient": True, "msg": f"{self.plugin_name()}: {message}"}
 
     def patiently(self, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The first answer that is not a failure that may pass, or the failure where it does not pass in minutes."""

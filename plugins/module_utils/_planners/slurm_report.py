@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.hostlist import HostlistError, expand
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import parse_line
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import parse_line, step_text
 
 LINES = 25
 WIDTH = 500
@@ -235,8 +235,7 @@ def job_text(job: Mapping[str, Any]) -> str:
     step = job.get("progress") or {}
     if not step:
         return text
-    of = f" of {step['steps']}" if step.get("steps") else ""
-    text = f"{text}: step {step['step']}{of}, loss {step['loss']:.2f}, {step['throughput']:.1f} examples/s"
+    text = f"{text}: {step_text(step, step.get('steps'))}"
     if step.get("seconds_left") and job["state"] == "RUNNING":
         text += f", about {duration(step['seconds_left'])} left"
     return text

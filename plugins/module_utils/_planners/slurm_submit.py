@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_time import is_unlimited, seconds_of
+
 DEPENDENCIES = ["after", "afterany", "afterok", "afternotok", "aftercorr", "singleton"]
 COMMENT = "trainium:"
 # Slurm's own limits on nodes, tasks of a node and tasks of an array are above these.
@@ -23,11 +25,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PLACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@+-]{0,127}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]")
-_TIME = re.compile(
-    r"(?:(?P<days>[0-9]{1,6})-(?P<day_hours>[0-9]{1,6})(?::(?P<day_minutes>[0-9]{1,6}))?(?::(?P<day_seconds>[0-9]{1,6}))?"
-    r"|(?P<hours>[0-9]{1,6}):(?P<hour_minutes>[0-9]{1,6}):(?P<hour_seconds>[0-9]{1,6})"
-    r"|(?P<minutes>[0-9]{1,6})(?::(?P<seconds>[0-9]{1,6}))?)"
-)
+# More digits than any limit has.
+_TOO_LONG = re.compile(r"[0-9]{7}")
 _ARRAY = re.compile(r"(?P<parts>[0-9,:-]+)(?:%(?P<most>[0-9]{1,7}))?")
 _ARRAY_PART = re.compile(r"([0-9]{1,7})(?:-([0-9]{1,7})(?::([0-9]{1,7}))?)?")
 
@@ -43,17 +42,13 @@ def limit_seconds(text: str) -> int | None:
 
     ValueError for anything else, and for a limit of nothing, which Slurm would take for no limit.
     """
-    if text.upper() in ("UNLIMITED", "INFINITE"):
+    if is_unlimited(text):
         return None
-    match = _TIME.fullmatch(text)
-    if not match:
+    seconds = None if _TOO_LONG.search(text) else seconds_of(text)
+    if seconds is None:
         raise ValueError(
             f"time_limit is {shown(text)}; use minutes, hours:minutes:seconds, days-hours:minutes:seconds or UNLIMITED."
         )
-    part = {name: int(value or 0) for name, value in match.groupdict().items()}
-    hours = part["days"] * 24 + part["day_hours"] + part["hours"]
-    minutes = hours * 60 + part["day_minutes"] + part["hour_minutes"] + part["minutes"]
-    seconds = minutes * 60 + part["day_seconds"] + part["hour_seconds"] + part["seconds"]
     if not seconds:
         raise ValueError(f"time_limit is {shown(text)}, no time at all; use at least a minute, or UNLIMITED.")
     return seconds

@@ -9,6 +9,8 @@ from datetime import datetime, timezone
 from pathlib import PurePosixPath
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_time import is_unlimited, seconds_of
+
 # What is in a job's folder beside its own files.
 RESERVED = frozenset(
     {
@@ -36,7 +38,6 @@ _URL = re.compile(r"(https?|s3)://[^\s\"'\\]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Slurm and systemd read more than the sign itself into these.
 _TAKEN_SIGNS = re.compile(r"[\"'\\%$]")
-_LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?")
 # Slurm sets these for the job, and the job script sets the others after those of the definition.
 _TAKEN = re.compile(r"SLURM_.*|TRAINIUM_.*|BASH_ENV|ENV|IFS|SHELLOPTS|BASHOPTS|PS4|LD_PRELOAD")
 
@@ -62,18 +63,12 @@ def limit_seconds(value: Any) -> int:
     ``90`` are minutes, ``1:30`` minutes and seconds, ``1:30:00`` hours first, ``2-0`` days and hours.
     """
     text = str(value)
-    if text.upper() in ("UNLIMITED", "INFINITE"):
+    if is_unlimited(text):
         return 0
-    found = _LIMIT.fullmatch(text) if text.isascii() and len(text) < SHOWN else None
-    if not found:
+    seconds = seconds_of(text) if len(text) < SHOWN else None
+    if seconds is None:
         raise ValueError(text)
-    days, *rest = found.groups()
-    parts = [int(part) for part in rest if part is not None]
-    if days is not None:
-        hours, minutes, seconds = (*parts, 0, 0)[:3]
-        return ((int(days) * 24 + hours) * 60 + minutes) * 60 + seconds
-    hours, minutes, seconds = {1: (0, parts[0], 0), 2: (0, *parts), 3: tuple(parts)}[len(parts)]
-    return (hours * 60 + minutes) * 60 + seconds
+    return seconds
 
 
 def end_epoch(value: Any) -> int:

@@ -8,6 +8,7 @@ The line is that of the Neuron BERT tutorial's script:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _NUMBER = r"([-+0-9.eEnaif]+)"
@@ -67,3 +68,9 @@ def report(text: str) -> dict[str, Any]:
         "final_loss": steps[-1].loss,
         "throughput": rates[len(rates) // 2],
     }
+
+
+def step_text(step: Mapping[str, Any], steps: int | None) -> str:
+    """A logged step for the screen: ``step 14 of 100, loss 10.70, 6449.4 examples/s``."""
+    of = f" of {steps}" if steps else ""
+    return f"step {step['step']}{of}, loss {step['loss']:.2f}, {step['throughput']:.1f} examples/s"

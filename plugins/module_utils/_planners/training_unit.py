@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import last_step
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import last_step, step_text
 
 ACTIVE = ("active", "activating", "deactivating", "reloading")
 # As the role writes it.
@@ -46,8 +46,7 @@ def text_of(name: str, state: Mapping[str, Any], steps: int | None) -> str:
     step = state.get("progress") or {}
     if not step:
         return f"{name} runs"
-    of = f" of {steps}" if steps else ""
-    return f"{name} runs: step {step['step']}{of}, loss {step['loss']:.2f}, {step['throughput']:.1f} examples/s"
+    return f"{name} runs: {step_text(step, steps)}"
 
 
 def decide(states: Mapping[str, Mapping[str, Any]], digest: str) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._runners.dataset_
 from ansible_collections.trainium.cluster.plugins.module_utils._runners.dataset_fetch import Fetch, Store, disk_error
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.background import StatusFile, myself
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.claims import Claims, this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record
 
 HIDDEN = ".trainium-dataset"
 SECONDS_BETWEEN_STATES = 0.5
@@ -56,7 +57,7 @@ class Place:
 
     def complete(self, digest: str) -> Record | None:
         """The marker, where it is of this dataset and what it names is still there."""
-        marker = _read(self._marker)
+        marker = read_record(self._marker)
         if marker is None or marker.get("digest") != digest:
             return None
         there = all(os.path.lexists(os.path.join(self.destination, name)) for name in marker.get("entries", ()))
@@ -95,7 +96,7 @@ class Place:
                 continue
 
     def state(self) -> Record:
-        return _read(self._state) or {}
+        return read_record(self._state) or {}
 
     def write_state(self, state: Mapping[str, Any]) -> None:
         _write(self._state, state)
@@ -117,15 +118,6 @@ class Place:
         """Bytes that may be written."""
         found = os.statvfs(self.destination)
         return found.f_bavail * found.f_frsize
-
-
-def _read(path: str) -> Record | None:
-    try:
-        with open(path, encoding="utf-8") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _write(path: str, content: Mapping[str, Any]) -> None:

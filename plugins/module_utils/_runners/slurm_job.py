@@ -26,6 +26,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_j
     with_forgotten,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import slurm
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record, tail
 
 TAIL = 65536  # bytes of the log that are read: a long training's log is large
 CLOCKS_APART = 60.0  # seconds by which a job may seem to end before it was submitted
@@ -36,9 +37,7 @@ END_FILE = "TRAINIUM_END_FILE"
 def read_tail(path: str) -> str:
     """The end of a file as text; '' where there is none."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            return file.read().decode("utf-8", "replace")
+        return tail(path, TAIL)
     except (FileNotFoundError, IsADirectoryError):
         return ""
     except (OSError, ValueError) as error:
@@ -147,11 +146,8 @@ class Record:
 
     def read(self) -> dict[str, Any]:
         """{} where there is none, or where it is not ours."""
-        try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) and isinstance(found.get("job_id"), int) else {}
+        found = read_record(self.path)
+        return found if found and isinstance(found.get("job_id"), int) else {}
 
     def write(self, value: Mapping[str, Any]) -> None:
         new = self.path.with_name(f"{self.path.name}.new")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.trainin
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_records import plain
 from ansible_collections.trainium.cluster.plugins.module_utils._runners.slurm_job import look, read_tail
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import slurm
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A JSON file with a dictionary; {} where there is none that can be read."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return plain(found) if isinstance(found, dict) else {}
+    """A record with null for nan and inf; {} where there is none."""
+    found: dict[str, Any] = plain(read_record(path) or {})
+    return found
 
 
 def _folders(directory: Path) -> dict[str, float]:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
-
-from sandbox.parallelcluster import ROOTFS
 
 HANDLE = "http://aws.example/wait-conditions/1234?stack"
 SERVICE = ["--region", "us-west-2", "--url", "https://cloudformation.us-west-2.amazonaws.com"]
 
 
 @pytest.fixture
-def cfn(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.syspath_prepend(str(Path(ROOTFS) / "usr/local/lib/sandbox"))
-    from cookbook import cfn as module
-
-    yield module
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cookbook"]:
-        del sys.modules[name]
+def cfn(cookbook: Callable[[str], ModuleType]) -> ModuleType:
+    return cookbook("cfn")
 
 
 @pytest.mark.parametrize(

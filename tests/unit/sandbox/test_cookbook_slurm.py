@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-
-from sandbox.parallelcluster import ROOTFS
 
 TYPES = {
     "trn1.32xlarge": {"VCpuInfo": {"DefaultVCpus": 128, "DefaultCores": 64}, "MemoryInfo": {"SizeInMiB": 524288}},
@@ -21,13 +17,8 @@ CLUSTER = {"stack_name": "demo", "compute_node_bootstrap_timeout": 900}
 
 
 @pytest.fixture
-def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.syspath_prepend(str(Path(ROOTFS) / "usr/local/lib/sandbox"))
-    from cookbook import slurm as module
-
-    yield module
-    for name in [name for name in sys.modules if name.partition(".")[0] == "cookbook"]:
-        del sys.modules[name]
+def slurm(cookbook: Callable[[str], ModuleType]) -> ModuleType:
+    return cookbook("slurm")
 
 
 def settings(*resources: dict[str, Any], **queue: Any) -> dict[str, Any]:
