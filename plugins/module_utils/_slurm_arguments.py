@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Argument specifications of slurm_job and slurm_job_info, which their action plugins read as well."""
+"""Argument specifications of modules for Slurm which their action plugins read as well."""
 
 from __future__ import annotations
 
@@ -48,4 +48,10 @@ SLURM_JOB_INFO: dict[str, dict[str, Any]] = {
     "steps": {"type": "int"},
     "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "int", "default": 604800},
+}
+
+SLURM_READY: dict[str, dict[str, Any]] = {
+    "partition": {"type": "str", "default": ""},
+    "require": {"type": "str", "choices": ["all", "any"], "default": "all"},
+    "timeout": {"type": "int", "default": 120},
 }

@@ -139,6 +139,11 @@ from ansible_collections.trainium.cluster.plugins.module_utils._errors import Tr
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import collective
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import node_gate as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.acceptance_report import LOST
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_nodes import (
+    SINFO_FORMAT,
+    SlurmNode,
+    parse_sinfo,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import commands, ports
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import read_record
 
@@ -146,14 +151,14 @@ SLURM_TIMEOUT = 30.0
 RESUMED_WITHIN = 20.0
 
 
-def ask_slurm() -> dict[str, planner.SlurmNode]:
+def ask_slurm() -> dict[str, SlurmNode]:
     """All nodes of Slurm, in one question."""
-    reply = commands.run(["sinfo", "--Node", "--noheader", f"--format={planner.SINFO_FORMAT}"], SLURM_TIMEOUT)
+    reply = commands.run(["sinfo", "--Node", "--noheader", f"--format={SINFO_FORMAT}"], SLURM_TIMEOUT)
     if reply.code or not reply.ended:
         raise TrainiumError(
             f"node_gate: Slurm does not answer ({reply.err.strip() or 'no reply'}); see whether slurmctld runs here."
         )
-    return planner.parse_sinfo(reply.out)
+    return parse_sinfo(reply.out)
 
 
 def tell_slurm(name: str, *what: str) -> None:
@@ -163,7 +168,7 @@ def tell_slurm(name: str, *what: str) -> None:
         raise TrainiumError(f"node_gate: Slurm does not take {' '.join(what)} for {name}: {reply.err.strip()}.")
 
 
-def apply(plan: planner.Plan) -> dict[str, planner.SlurmNode]:
+def apply(plan: planner.Plan) -> dict[str, SlurmNode]:
     """Drain and resume, and return what Slurm says once the resumed nodes are back."""
     for name, reason in plan.drain.items():
         tell_slurm(name, "state=drain", f"reason={reason}")
@@ -199,7 +204,7 @@ def plan_collective(params: dict[str, Any], good: list[dict[str, Any]], busy: li
 
 
 def look(
-    params: dict[str, Any], slurm: dict[str, planner.SlurmNode]
+    params: dict[str, Any], slurm: dict[str, SlurmNode]
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     """The checks made from here and all reasons against a node, both by name, in the order of the nodes."""
     services = [] if "ssh" in params["skip"] else [("ssh", params["ssh_port"])]

@@ -11,42 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_nodes import SlurmNode
+
 PREFIX = "acceptance: "
 # Slurm shows longer reasons cut off in most places.
 LONGEST_REASON = 200
 
 PASSED, FAILED, HELD = "passed", "failed", "held"
-USABLE = frozenset({"idle", "allocated", "mixed", "completing", "planned", "reserved"})
-BUSY = frozenset({"allocated", "mixed", "completing"})
-_DRAINED = frozenset({"drained", "draining", "drain"})
-# What sinfo appends to a state; a star means that the node does not answer.
-_MARKS = "~#!%$@^-+*"
-# Without the separator, so that a reason can hold anything.
-SINFO_FORMAT = "%N|%T|%E"
-
-
-@dataclass(frozen=True)
-class SlurmNode:
-    """A node as sinfo shows it."""
-
-    state: str
-    reason: str
-
-    @property
-    def usable(self) -> bool:
-        return self.state.rstrip(_MARKS) in USABLE and "*" not in self.state
-
-    @property
-    def drained(self) -> bool:
-        return self.state.rstrip(_MARKS) in _DRAINED
-
-    @property
-    def ours(self) -> bool:
-        return self.drained and self.reason.startswith(PREFIX)
-
-    @property
-    def busy(self) -> bool:
-        return self.state.rstrip(_MARKS) in BUSY
 
 
 @dataclass
@@ -57,14 +28,9 @@ class Plan:
     resume: list[str] = field(default_factory=list)
 
 
-def parse_sinfo(text: str) -> dict[str, SlurmNode]:
-    """``sinfo --Node --noheader --format=%N|%T|%E``; a node in several partitions has several equal lines."""
-    found: dict[str, SlurmNode] = {}
-    for line in text.splitlines():
-        parts = line.strip().split("|", 2)
-        if len(parts) == 3:
-            found[parts[0].strip()] = SlurmNode(parts[1].strip(), parts[2].strip())
-    return found
+def is_ours(node: SlurmNode) -> bool:
+    """Whether it is drained for a reason of ours."""
+    return node.drained and node.reason.startswith(PREFIX)
 
 
 def drain_reason(reasons: Iterable[str]) -> str:
@@ -82,9 +48,9 @@ def plan_gate(failures: Mapping[str, Sequence[str]], slurm: Mapping[str, SlurmNo
         if node is None:
             continue
         if not reasons:
-            if node.ours:
+            if is_ours(node):
                 plan.resume.append(name)
-        elif not node.drained or (node.ours and node.reason != drain_reason(reasons)):
+        elif not node.drained or (is_ours(node) and node.reason != drain_reason(reasons)):
             plan.drain[name] = drain_reason(reasons)
     return plan
 

@@ -16,6 +16,11 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_j
     completed,
     jobs_of,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_nodes import (
+    SINFO_FORMAT,
+    SlurmNode,
+    parse_sinfo,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_submit import digest_in
 from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.commands import Reply, find, run
 
@@ -133,6 +138,15 @@ def completion(job_id: int) -> list[dict[str, Any]]:
     # A cluster's whole history: read line by line.
     with open(path, encoding="utf-8", errors="replace") as file:
         return completed(line for line in file if line.startswith("JobId="))[job_id]
+
+
+def nodes(partition: str = "") -> dict[str, SlurmNode]:
+    """The nodes of a partition, or all."""
+    argv = ["sinfo", "--Node", "--noheader", f"--format={SINFO_FORMAT}"]
+    reply = _call([*argv, f"--partition={partition}"] if partition else argv)
+    if reply.code or not reply.ended:
+        raise _busy(reply)
+    return parse_sinfo(reply.out)
 
 
 def nodes_down() -> str:

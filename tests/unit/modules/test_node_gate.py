@@ -10,8 +10,8 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules import node_gate
 
-# The state lies in a file; an update rewrites the line of its node.
-SINFO = "#!/bin/sh\ncat {state}\n"
+# Node, state and reason lie in a file; an update rewrites the line of its node.
+SINFO = "#!/bin/sh\nsed 's/|/|root|(null)|/2' {state}\n"
 SCONTROL = """\
 #!/bin/sh
 echo "$@" >> {log}

@@ -9,16 +9,15 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.node_ga
     LONGEST_REASON,
     PASSED,
     PREFIX,
-    SlurmNode,
     drain_reason,
     outcome,
-    parse_sinfo,
     plan_gate,
     reasons_of,
     slurm_check,
     tcp_check,
     verdicts,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_nodes import SlurmNode, parse_sinfo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,11 +25,6 @@ IDLE = SlurmNode("idle", "none")
 OURS = SlurmNode("drained", "acceptance: 15 of 16 Neuron devices")
 THEIRS = SlurmNode("drained", "disk is | being replaced")
 DOWN = SlurmNode("down*", "Not responding")
-
-
-def test_lines_of_sinfo() -> None:
-    text = "a|idle|none\na|idle|none\nb|drained|disk is | being replaced\nc|down*|Not responding\n\nnoise\n"
-    assert parse_sinfo(text) == {"a": IDLE, "b": THEIRS, "c": DOWN}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def test_a_drain_is_told_once(reasons: list[str]) -> None:
     assert told.startswith(PREFIX.strip())
     assert len(told) <= LONGEST_REASON
     assert not set(told) & set("\"'`\\\n")
-    shown = parse_sinfo(f"a|drained|{told}\n")
+    shown = parse_sinfo(f"a|drained|root|(null)|{told}\n")
     assert plan_gate({"a": reasons}, shown).drain == {}
 
 
