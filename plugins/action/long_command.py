@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
         options = {"argv": ["timeout", "--kill-after=10", str(seconds), *arguments["argv"]]}
         if arguments["chdir"]:
             options["chdir"] = arguments["chdir"]
-        host = str((task_vars or {}).get("inventory_hostname", "the node"))
+        host = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", "the node"))
         with _Words(f"{self._task.get_name().rpartition(' : ')[2]}: {host}"):
             result.update(self._execute_module("ansible.legacy.command", options, task_vars=task_vars))
         # What timeout(1) ends with, by itself or by SIGKILL.

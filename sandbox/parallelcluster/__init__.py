@@ -39,6 +39,7 @@ done
 ln -s /opt/parallelcluster/bin/scontrol /opt/slurm/bin/scontrol
 rm -rf /etc/slurm && ln -s /opt/slurm/etc /etc/slurm
 ln -s /opt/parallelcluster/venv/bin/aws /usr/local/bin/aws
+mkdir /root/.aws && ln -s /etc/aws/config /root/.aws/config
 systemctl disable --quiet slurmctld slurmd munge sandbox-user-data
 systemctl enable --quiet cloud-init-local cloud-init cloud-config cloud-final
 # A container has no disks, no udev and no network to wait for.

@@ -65,6 +65,20 @@ def test_the_nodes_are_given_back(sandbox: Sandbox) -> None:
     assert len(heads) == 1
 
 
+def test_other_variables_of_the_nodes_stop_the_fleet_only_where_that_is_wanted(sandbox: Sandbox) -> None:
+    other = (*BACKEND, "-e", "efa_nofile=32768")
+    refused = sandbox.playbook("site", *other)
+    assert refused.returncode != 0
+    assert "run playbooks/update_nodes.yml" in refused.output
+
+    assert sandbox.playbook("update_nodes", *other).returncode == 0
+    head = next(one for one in sandbox.instances("running") if tag(one, "parallelcluster:node-type") == "HeadNode")
+    limits = "cat /etc/security/limits.d/60-trainium-nofile.conf"
+    shown = sandbox.on_node(head["PrivateIpAddress"], f"/opt/slurm/bin/srun --chdir=/tmp {limits}").output
+    assert "soft nofile 32768" in shown
+    assert set(sandbox.playbook("update_nodes", *other).changed.values()) == {0}
+
+
 def test_teardown_leaves_nothing(sandbox: Sandbox) -> None:
     run = sandbox.playbook("teardown", *BACKEND, "-e", "parallelcluster_keep_logs=false")
     assert run.returncode == 0
