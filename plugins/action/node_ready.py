@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
@@ -12,6 +13,9 @@ from ansible.utils.display import Display
 
 SECONDS_BETWEEN_TRIES = 1.0
 SECONDS_BETWEEN_WORDS = 10.0
+# A call to a node that is not there yet is repeated after 1, 3, 7, 15 s by the kernel. A new one after five seconds
+# finds the node sooner; each has five seconds more, for one that is there and slow, up to what is configured.
+SECONDS_OF_FIRST_TRY = 5
 
 
 class ActionModule(ActionBase):
@@ -31,7 +35,10 @@ class ActionModule(ActionBase):
         )
         host = (task_vars or {}).get("inventory_hostname", "the node")
         started = told = time.monotonic()
-        while True:
+        patience = self._patience()
+        for tries in itertools.count(1):
+            if patience:
+                self._connection.set_option("timeout", min(patience, tries * SECONDS_OF_FIRST_TRY))
             try:
                 answer = self._execute_module(
                     "ansible.legacy.setup", {"gather_subset": arguments["gather_subset"]}, task_vars=task_vars
@@ -53,6 +60,13 @@ class ActionModule(ActionBase):
                 time.sleep(SECONDS_BETWEEN_TRIES)
         result.update(answer, waited=round(time.monotonic() - started, 1))
         return result
+
+    def _patience(self) -> int:
+        """How long a connection may take by its configuration, in seconds; 0 for one that has no such limit."""
+        try:
+            return int(self._connection.get_option("timeout"))
+        except KeyError:
+            return 0
 
     def _start_anew(self) -> None:
         """Forget a connection that is kept open: it may lead nowhere."""

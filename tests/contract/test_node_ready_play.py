@@ -70,3 +70,20 @@ def test_a_server_that_speaks_late_is_tried_again(tmp_path: Path) -> None:
     server.start()
     play(tmp_path, 8, f"ansible_host=127.0.0.1 ansible_port={port}")
     assert tried.is_set()
+
+
+def test_a_server_that_says_nothing_is_left_after_seconds(tmp_path: Path) -> None:
+    heard: list[float] = []
+
+    def serve() -> None:
+        held = []
+        while len(heard) < 2:
+            held.append(server.accept()[0])
+            heard.append(time.monotonic())
+        for connection in held:
+            connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        play(tmp_path, 7, f"ansible_host=127.0.0.1 ansible_port={server.getsockname()[1]}")
+    assert heard[1] - heard[0] < 12
