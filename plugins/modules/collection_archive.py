@@ -66,7 +66,6 @@ version:
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +73,7 @@ from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
 from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._planners import collection_archive
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
 
 
 def read(root: Path) -> tuple[dict[str, Any], dict[str, tuple[bytes, bool]]]:
@@ -97,10 +97,7 @@ def read(root: Path) -> tuple[dict[str, Any], dict[str, tuple[bytes, bool]]]:
 def write(module: AnsibleModule, dest: Path, prefix: str, content: bytes) -> None:
     """Put the archive into its folder in one step, and take older ones of the collection away."""
     dest.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=module.tmpdir)
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(content)
-    module.atomic_move(temporary, str(dest))
+    module.atomic_move(staged(module, content), str(dest))
     for old in dest.parent.glob(f"{prefix}-*.tar.gz"):
         if old != dest:
             old.unlink()

@@ -145,7 +145,6 @@ backup_file:
 
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +160,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._planners.etc_hos
     check_length,
     parse_entries,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
 
 
 def _read(path: Path) -> str:
@@ -170,9 +170,7 @@ def _read(path: Path) -> str:
 
 def _write(module: AnsibleModule, path: Path, content: str) -> None:
     """Replace the file in one step, so that no reader ever sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=module.tmpdir)
-    with os.fdopen(handle, "wb") as stream:
-        stream.write(content.encode("utf-8", "surrogateescape"))
+    temporary = staged(module, content.encode("utf-8", "surrogateescape"))
     if not path.exists():
         os.chmod(temporary, 0o644)
     module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])

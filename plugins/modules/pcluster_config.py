@@ -210,7 +210,6 @@ impact:
 """
 
 import os
-import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
@@ -219,6 +218,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._errors import Tr
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster_arguments import CLUSTER_ARGUMENTS
 from ansible_collections.trainium.cluster.plugins.module_utils._planners.pcluster_presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._runners import pcluster_config
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **CLUSTER_ARGUMENTS,
@@ -253,10 +253,7 @@ def write(module: AnsibleModule, path: str, text: str) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         module.fail_json(msg=f"dest: there is no folder {folder}; make it first.", findings=[])
-    handle, temporary = tempfile.mkstemp(dir=module.tmpdir)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    module.atomic_move(temporary, path)
+    module.atomic_move(staged(module, text.encode("utf-8")), path)
 
 
 def main() -> None:

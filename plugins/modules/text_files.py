@@ -61,10 +61,10 @@ written:
 """
 
 import os
-import tempfile
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
 
 
 def before(module: AnsibleModule, path: Path) -> bytes | None:
@@ -85,9 +85,7 @@ def write(module: AnsibleModule, path: Path, content: bytes) -> None:
             path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         if not path.parent.is_dir():
             module.fail_json(msg=f"text_files: the folder of {path} is not there; make it, or set parents=true.")
-        handle, temporary = tempfile.mkstemp(dir=module.tmpdir)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+        temporary = staged(module, content)
     except OSError as error:
         module.fail_json(msg=f"text_files: {path} cannot be written ({error.strerror}); it is as it was.")
     module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])

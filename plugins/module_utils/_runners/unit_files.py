@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
+
 DIRECTORY = Path("/etc/systemd/system")
 
 
@@ -34,10 +36,7 @@ class UnitFiles:
 
     def write(self, path: Path, text: str, mode: int = 0o644) -> None:
         """Replace a file in one step, owned by root."""
-        handle, temporary = tempfile.mkstemp(dir=self._module.tmpdir)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode("utf-8", "surrogateescape"))
-        self._module.atomic_move(temporary, str(path))
+        self._module.atomic_move(staged(self._module, text.encode("utf-8", "surrogateescape")), str(path))
         os.chmod(path, mode)
 
     def restore(self, files: Mapping[Path, str | None]) -> None:

@@ -1,10 +1,11 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Small files that this host keeps: records as JSON, and the ends of logs."""
+"""Small files that this host keeps: records as JSON, the ends of logs, and what is to replace a file in one step."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,3 +25,11 @@ def tail(path: str, size: int) -> str:
     with open(path, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - size))
         return file.read().decode("utf-8", "replace")
+
+
+def staged(module: Any, content: bytes) -> str:
+    """A file with that content, which only we can read, for ``module.atomic_move``. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=module.tmpdir)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    return temporary
