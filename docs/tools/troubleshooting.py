@@ -14,7 +14,7 @@ END = "<!-- end of what is generated -->"
 def table() -> str:
     """The known faults as a table of Markdown."""
     # Run by its path, as this needs no collection to be installed.
-    faults = runpy.run_path(str(ROOT / "plugins/module_utils/_planners/fault_table.py"))["FAULTS"]
+    faults = runpy.run_path(str(ROOT / "plugins/module_utils/_diagnose/faults.py"))["FAULTS"]
     rows = ["| Fault | Cause | Remedy |", "| --- | --- | --- |"]
     for fault in faults:
         cells = (text.replace("|", r"\|").replace("<", "&lt;") for text in (fault.name, fault.cause, fault.remedy))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_report import failure_text
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_JOB
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_JOB
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import failure_text
 from ansible_collections.trainium.cluster.plugins.plugin_utils._slurm_wait import SlurmAction
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_JOB_INFO
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_JOB_INFO
 from ansible_collections.trainium.cluster.plugins.plugin_utils._slurm_wait import SlurmAction
 
 

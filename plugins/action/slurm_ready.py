@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_READY
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_READY
 from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import SECONDS_BETWEEN_LOOKS
 from ansible_collections.trainium.cluster.plugins.plugin_utils._slurm_wait import SlurmAction
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.interfaces import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
     known_network,
     network_of,
     plan_interfaces,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.request import interface_entries
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import interface_entries
 
 
 def efa_interfaces(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import hostlist
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import hostlist
 
 
 def hostlist_expand(value: Any) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.network_table import KNOWN_NETWORKS
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.neuron_devices import KNOWN_DEVICES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.devices import KNOWN_DEVICES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.networks import KNOWN_NETWORKS
 
 
 def instance_hardware(value: Any) -> dict[str, int]:

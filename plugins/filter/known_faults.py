@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import known_faults as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.log_masks import masked_lines
+from ansible_collections.trainium.cluster.plugins.module_utils._diagnose import recognise as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._diagnose.masks import masked_lines
 
 
 def known_faults(value: Any) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import neuron_sdk as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
 
 
 def neuron_sdk(

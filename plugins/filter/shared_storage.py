@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import lustre, mounts
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx import client as lustre
+from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
 
 
 def shared_mounts(value: Any, region: str = "") -> dict[str, Any]:

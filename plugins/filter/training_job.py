@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import training_job as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_checks import is_text, shown
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_presets import PRESETS
+from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 
 BLOCK = 1 << 20
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_log import report
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 
 
 def training_report(text: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_unit import decide
+from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
 
 
 def training_units(value: Any, digest: str) -> dict[str, Any]:

@@ -186,8 +186,9 @@ from ansible.errors import AnsibleParserError
 from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import instances, slurm_names
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import nodes as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import instances
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
 
 # DescribeInstances returns at most this many per page.
 PAGE_SIZE = 1000

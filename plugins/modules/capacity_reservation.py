@@ -260,8 +260,8 @@ kept_groups:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.capacity_reservation import CapacityReservation
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},

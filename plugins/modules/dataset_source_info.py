@@ -95,8 +95,8 @@ md5_tags:
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.dataset_source import describe
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.run_source import describe
 
 
 def main() -> None:

@@ -353,9 +353,9 @@ request:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._arguments import LAUNCH_ARGUMENTS
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.efa_instance import EfaInstance
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import LAUNCH_ARGUMENTS
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run import EfaInstance
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **LAUNCH_ARGUMENTS,

@@ -93,15 +93,15 @@ states:
 from collections import Counter
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.instances import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
     CLUSTER_TAG,
     ROLE_TAG,
     SET_TAG,
     in_order,
     node_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import ec2
 
 STATES = ["pending", "running", "stopping", "stopped", "shutting-down", "terminated"]
 

@@ -320,8 +320,8 @@ deleting:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.fsx_lustre import FsxLustre
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},

@@ -58,8 +58,8 @@ zones:
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import ec2
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 
 
 def main() -> None:

@@ -256,14 +256,14 @@ log_groups:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.pcluster import Pcluster
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.pcluster_library import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.yaml_file import read_configuration
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import (
     LIBRARY_ARGUMENTS,
     library_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.pcluster_stack import Stack
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.yaml_file import read_configuration
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run import Pcluster
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_stack import Stack
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **LIBRARY_ARGUMENTS,

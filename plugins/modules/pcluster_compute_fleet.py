@@ -83,13 +83,13 @@ last_status_updated_time:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.fleet_state import WANTED, fleet_request
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.pcluster_fleet import Fleet
-from ansible_collections.trainium.cluster.plugins.module_utils._runners.pcluster_library import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import (
     LIBRARY_ARGUMENTS,
     library_of,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan_fleet import WANTED, fleet_request
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_fleet import Fleet
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **LIBRARY_ARGUMENTS,

@@ -214,11 +214,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_dump
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster_arguments import CLUSTER_ARGUMENTS
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.pcluster_presets import PRESETS
-from ansible_collections.trainium.cluster.plugins.module_utils._runners import pcluster_config
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config import run as pcluster_config
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.arguments import CLUSTER_ARGUMENTS
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.presets import PRESETS
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **CLUSTER_ARGUMENTS,

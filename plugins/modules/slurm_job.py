@@ -316,10 +316,10 @@ import os
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners import slurm_submit as plan
-from ansible_collections.trainium.cluster.plugins.module_utils._runners import slurm_job as runner
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_JOB
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import run as runner
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import submit as plan
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_JOB
 
 
 def predicted(options: dict[str, Any]) -> dict[str, Any]:

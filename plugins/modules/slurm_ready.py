@@ -78,10 +78,10 @@ text:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_nodes import described, readiness
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm_arguments import SLURM_READY
-from ansible_collections.trainium.cluster.plugins.module_utils._wrappers import slurm
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls as slurm
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_READY
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import described, readiness
 
 
 def main() -> None:

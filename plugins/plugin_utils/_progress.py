@@ -19,7 +19,7 @@ from typing import Any
 from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.trainium.cluster.plugins.module_utils._progress import PROGRESS_FILE
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import PROGRESS_FILE
 
 SECONDS_BETWEEN_LOOKS = 0.2
 # More names than this say nothing to a reader.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.utils.display import Display
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.slurm_report import job_text
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
 from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import (
     SECONDS_BETWEEN_LOOKS,
     SECONDS_WITHOUT_ANSWER,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.report_page import page
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_metrics import parse
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.training_records import record_of
+from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import parse
+from ansible_collections.trainium.cluster.plugins.module_utils._training.report.page import page
+from ansible_collections.trainium.cluster.plugins.module_utils._training.report.record import record_of
 from selenium.webdriver import ActionChains
 from selenium.webdriver.common.by import By
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.trainium.cluster.plugins.module_utils._planners.fault_table import FAULTS
+from ansible_collections.trainium.cluster.plugins.module_utils._diagnose.faults import FAULTS
 
 from docs.tools.troubleshooting import PAGE, page
 

@@ -1,0 +1,72 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Ask for a training's unit again and again until it has ended, and show how far it is.
+
+The waiting is done here and not in the module: the connection may be lost in the middle, and what is shown must reach
+the screen at once. Every node is followed by a process of its own; a file on the controller tells the others that the
+training has failed on one, since those may wait for that node for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import text_of
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import (
+    SECONDS_BETWEEN_LOOKS,
+    SECONDS_WITHOUT_ANSWER,
+    PatientAction,
+)
+
+FAILED = "failed"
+
+
+class ActionModule(PatientAction):
+    """The module of the same name, once or until the training has ended."""
+
+    # A node that is gone for longer than that has taken its part of the training along.
+    lost = "the node cannot be reached ({reason}); it is asked again."
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        arguments = self._task.args
+        wait = str(arguments.get("wait", False)).lower() in ("true", "yes", "1", "on")
+        until = time.monotonic() + float(arguments.get("wait_timeout") or 604800)
+        together = str(arguments.get("together") or "")
+        answered, shown = time.monotonic(), ""
+        while True:
+            state = self.call("training_unit_info", arguments, task_vars)
+            now = time.monotonic()
+            if not state.get("transient"):
+                answered = now
+            lost = bool(state.get("transient")) and now - answered < SECONDS_WITHOUT_ANSWER
+            if not wait or self._task.check_mode or (state.get("failed") and not lost):
+                if wait and together:
+                    _tell(together)
+                result.update(state)
+                return result
+            if not lost and (state["ended"] or not state["active"]):
+                if not state["succeeded"] and together:
+                    _tell(together)
+                result.update(state)
+                return result
+            if together and os.path.exists(os.path.join(together, FAILED)):
+                result.update(state, given_up=True, failed=False)
+                return result
+            steps = int(arguments.get("steps") or 0) or None
+            text = str(state["msg"]) if lost else f"training_unit_info: {text_of(arguments['name'], state, steps)}"
+            # The first node has the log and the steps; a line from each of the others would say nothing more.
+            if text != shown and (lost or state["progress"] or not shown):
+                Display().display(text, stderr=True)
+                shown = text
+            if now > until:
+                result.update(state, failed=True, msg=f"{text}, still after the wait_timeout; it goes on.")
+                return result
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _tell(together: str) -> None:
+    with open(os.path.join(together, FAILED), "w", encoding="utf-8"):
+        pass

@@ -1,0 +1,174 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call each about capacity reservations (EC2) and groups of them (Resource Groups), see ec2.py for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import POOL
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import Client, Item, one_call
+
+# CreateGroup as EC2 wants it for a group that launches may target.
+CONFIGURATION = [
+    {"Type": POOL},
+    {
+        "Type": "AWS::ResourceGroups::Generic",
+        "Parameters": [{"Name": "allowed-resource-types", "Values": ["AWS::EC2::CapacityReservation"]}],
+    },
+]
+PAGE_SIZE = 1000
+
+_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
+
+@one_call("list the capacity reservations")
+@_retried
+def describe(client: Client, filters: Mapping[str, Any]) -> list[Item]:
+    """The ``CapacityReservations[]`` items that match on the server's side, cancelled ones too while EC2 shows them."""
+    pages = client.get_paginator("describe_capacity_reservations").paginate(
+        Filters=ansible_dict_to_boto3_filter_list(dict(filters)), PaginationConfig={"PageSize": PAGE_SIZE}
+    )
+    return list(pages.build_full_result().get("CapacityReservations", ()))
+
+
+@one_call("make the capacity reservation")
+def create(client: Client, request: Mapping[str, Any]) -> Item:
+    """The reservation. Safe to repeat: the request carries a ClientToken.
+
+    ``client`` should not retry by itself, since EC2 reports missing capacity as a server error.
+    """
+
+    @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
+    def throttled() -> Item:
+        return dict(client.create_capacity_reservation(**request)["CapacityReservation"])
+
+    for _attempt in range(2):
+        try:
+            return throttled()
+        except (aws.HTTPClientError, aws.ConnectionError):
+            # The answer was lost, perhaps not the reservation: the token makes a second question harmless.
+            continue
+    return throttled()
+
+
+@one_call("try the capacity reservation")
+def dry_run(client: Client, request: Mapping[str, Any]) -> None:
+    """Ask EC2 whether it would take the request; returns when it would. It does not say whether there is capacity."""
+    try:
+        client.create_capacity_reservation(**request, DryRun=True)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "DryRunOperation":
+            raise
+
+
+@one_call("modify the capacity reservation")
+@_retried
+def modify(client: Client, request: Mapping[str, Any]) -> None:
+    client.modify_capacity_reservation(**request)
+
+
+@one_call("cancel the capacity reservation")
+@_retried
+def cancel(client: Client, reservation_id: str) -> None:
+    client.cancel_capacity_reservation(CapacityReservationId=reservation_id)
+
+
+@one_call("list the groups of the capacity reservation")
+@_retried
+def groups_of(client: Client, reservation_id: str) -> list[str]:
+    """The ARNs of the groups that the reservation is in."""
+    pages = client.get_paginator("get_groups_for_capacity_reservation").paginate(CapacityReservationId=reservation_id)
+    return [group["GroupArn"] for group in pages.build_full_result().get("CapacityReservationGroups", ())]
+
+
+@one_call("describe the resource group")
+@_retried
+def group_types(client: Client, name: str) -> list[str] | None:
+    """The types of a group's configuration; None where there is no such group."""
+    try:
+        found = client.get_group_configuration(Group=name)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] == "NotFoundException":
+            return None
+        raise
+    return [entry["Type"] for entry in found.get("GroupConfiguration", {}).get("Configuration", ())]
+
+
+@one_call("describe the resource group")
+@_retried
+def group_arn(client: Client, name: str) -> str:
+    return str(client.get_group(Group=name)["Group"]["GroupArn"])
+
+
+@one_call("make the resource group")
+@_retried
+def create_group(client: Client, name: str, tags: Mapping[str, str]) -> str:
+    """The ARN of a new group for capacity reservations."""
+    made = client.create_group(Name=name, Configuration=CONFIGURATION, Tags=dict(tags))
+    return str(made["Group"]["GroupArn"])
+
+
+@one_call("put the capacity reservation into the resource group")
+@_retried
+def group(client: Client, name: str, arns: Sequence[str]) -> None:
+    _all_done(client.group_resources(Group=name, ResourceArns=list(arns)), f"put it into the resource group {name}")
+
+
+@one_call("take the capacity reservation out of the resource group")
+@_retried
+def ungroup(client: Client, name: str, arns: Sequence[str]) -> None:
+    _all_done(client.ungroup_resources(Group=name, ResourceArns=list(arns)), f"take it out of the group {name}")
+
+
+def _all_done(answer: Mapping[str, Any], description: str) -> None:
+    """Both calls succeed as calls where they failed for a resource."""
+    for failed in answer.get("Failed") or ():
+        code, reason = failed.get("ErrorCode", ""), str(failed.get("ErrorMessage", "")).rstrip(".")
+        raise AwsCallError(f"AWS would not {description}: {reason} ({code})", code, reason)
+
+
+@one_call("list what is in the resource group")
+@_retried
+def members(client: Client, name: str) -> list[str]:
+    """The ARNs in a group."""
+    found = client.get_paginator("list_group_resources").paginate(Group=name).build_full_result()
+    return [item["Identifier"]["ResourceArn"] for item in found.get("Resources", ())]
+
+
+@one_call("list the resource groups")
+@_retried
+def pools(client: Client) -> list[str]:
+    """The ARNs of the account's groups of capacity reservations."""
+    only = [{"Name": "configuration-type", "Values": [POOL]}]
+    found = client.get_paginator("list_groups").paginate(Filters=only).build_full_result()
+    return [item["GroupArn"] for item in found.get("GroupIdentifiers", ())]
+
+
+@one_call("read the tags of the resource group")
+@_retried
+def group_tags(client: Client, arn: str) -> dict[str, str]:
+    """A group's tags; none for a group that has gone meanwhile."""
+    try:
+        return dict(client.get_tags(Arn=arn).get("Tags") or {})
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] == "NotFoundException":
+            return {}
+        raise
+
+
+@one_call("delete the resource group")
+@_retried
+def delete_group(client: Client, name: str) -> None:
+    try:
+        client.delete_group(Group=name)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "NotFoundException":
+            raise

@@ -1,0 +1,299 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What to do about a capacity reservation and its resource group. Pure.
+
+A *reservation* is a flat dict made of one ``CapacityReservations[]`` item of DescribeCapacityReservations, see
+``reservation_of``. What can be modified, and in which states: the EC2 user guide, "Modify an active Capacity
+Reservation".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+    CLUSTER_TAG,
+    GENERATION_TAG,
+    tags_of,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import client_token, tag_list
+
+# The reservation's name within its cluster.
+RESERVATION_TAG = "trainium:reservation"
+# Marks a resource group that the collection made, and may therefore delete.
+GROUP_TAG = "trainium:reservation-group"
+POOL = "AWS::EC2::CapacityReservationPool"
+# Reservations that hold capacity, or will.
+LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pending")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+[a-z]")
+_ZONE_ID = re.compile(r"[a-z]+\d+-az\d+")
+# Option -> field of a reservation that EC2 does not change.
+_FIXED = {
+    "instance_type": "instance_type",
+    "availability_zone": "availability_zone",
+    "availability_zone_id": "availability_zone_id",
+    "platform": "platform",
+    "tenancy": "tenancy",
+    "ebs_optimized": "ebs_optimized",
+}
+
+Params = Mapping[str, Any]
+Reservation = dict[str, Any]
+
+
+class Plan(NamedTuple):
+    """What to do: ``create`` one, ``modify`` fields of ``current``, set ``tags``, ``cancel`` some."""
+
+    current: Reservation | None
+    create: bool
+    modify: dict[str, Any]
+    tags: dict[str, str]
+    cancel: list[Reservation]
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.create or self.modify or self.tags or self.cancel)
+
+
+def reservation_of(item: Mapping[str, Any]) -> Reservation:
+    """The fields that matter here; what EC2 leaves out becomes '' or 0. ``end_date`` is '' for an unlimited one."""
+    limited = item.get("EndDateType") == "limited"
+    return {
+        "capacity_reservation_id": item["CapacityReservationId"],
+        "arn": item.get("CapacityReservationArn") or "",
+        "state": item.get("State") or "",
+        "instance_type": item.get("InstanceType") or "",
+        "availability_zone": item.get("AvailabilityZone") or "",
+        "availability_zone_id": item.get("AvailabilityZoneId") or "",
+        "count": int(item.get("TotalInstanceCount") or 0),
+        "available_count": int(item.get("AvailableInstanceCount") or 0),
+        "platform": item.get("InstancePlatform") or "",
+        "tenancy": item.get("Tenancy") or "default",
+        "ebs_optimized": bool(item.get("EbsOptimized")),
+        "match_criteria": item.get("InstanceMatchCriteria") or "open",
+        "end_date": instant(item.get("EndDate")) if limited else "",
+        "tags": tags_of(item),
+    }
+
+
+def instant(value: Any) -> str:
+    """A date as ``2026-12-31T23:59:59Z``; '' for none. Without a time zone it is taken for UTC.
+
+    Raises ValueError for text that is no date.
+    """
+    if not value:
+        return ""
+    date = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    date = date if date.tzinfo else date.replace(tzinfo=timezone.utc)
+    return date.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def check_arguments(params: Params, now: datetime) -> None:
+    """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
+    for option in ("name", "cluster_name", "resource_group"):
+        if params.get(option) and not _NAME.fullmatch(params[option]):
+            raise TrainiumError(
+                f"{option} is {params[option]!r}; use 1 to 100 letters, digits, dots, underscores and hyphens, "
+                "beginning with a letter or digit"
+            )
+    if str(params.get("resource_group") or "").lower().startswith("aws"):
+        raise TrainiumError(f"resource_group is {params['resource_group']!r}, and AWS keeps names that begin with aws")
+    for key, value in (params.get("tags") or {}).items():
+        if key.startswith(("trainium:", "aws:")):
+            raise TrainiumError(f"tags holds {key}, which is reserved; remove it")
+        if not 1 <= len(key) <= 128 or len(str(value)) > 256:
+            raise TrainiumError(f"tag {key!r} is too long for EC2; a key has at most 128 characters, a value 256")
+    if params["wait_timeout"] < 1:
+        raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
+    if params["state"] == "absent":
+        if not params.get("name") and not params.get("cluster_name"):
+            raise TrainiumError("name and cluster_name are missing; give one of them to say what to cancel")
+        return
+    if not params.get("name"):
+        raise TrainiumError("name is missing; state=present needs it")
+    if not params.get("instance_type"):
+        raise TrainiumError("instance_type is missing; name one such as trn1.32xlarge")
+    if params["count"] < 1:
+        raise TrainiumError(f"count is {params['count']}; give 1 or more, or state=absent to cancel the reservation")
+    _check_zone(params)
+    _check_end(params, now)
+
+
+def _check_zone(params: Params) -> None:
+    zone, identity = params.get("availability_zone"), params.get("availability_zone_id")
+    if bool(zone) == bool(identity):
+        raise TrainiumError(
+            "give either availability_zone or availability_zone_id; neuron_capacity_info tells the zones of a type"
+        )
+    if zone and not _ZONE.fullmatch(zone):
+        raise TrainiumError(f"availability_zone is {zone!r}, which is no zone such as us-west-2d")
+    if identity and not _ZONE_ID.fullmatch(identity):
+        raise TrainiumError(f"availability_zone_id is {identity!r}, which is no zone id such as usw2-az4")
+
+
+def _check_end(params: Params, now: datetime) -> None:
+    text = params.get("end_date")
+    try:
+        end = instant(text)
+    except ValueError:
+        raise TrainiumError(f"end_date is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
+    if end and end <= instant(now):
+        raise TrainiumError(f"end_date {end} has passed; give a date in the future, or none for no end")
+
+
+def wanted_tags(params: Params) -> dict[str, str]:
+    """The tags of the reservation; the user's may rename, the collection's own are fixed."""
+    return {
+        "Name": params["name"],
+        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
+        CLUSTER_TAG: params["cluster_name"],
+        RESERVATION_TAG: params["name"],
+    }
+
+
+def group_tags(params: Params) -> dict[str, str]:
+    """The tags of a resource group that is made for the reservation."""
+    return {CLUSTER_TAG: params["cluster_name"], GROUP_TAG: params["resource_group"]}
+
+
+def next_generation(found: Iterable[Reservation]) -> int:
+    """1 + the highest generation that can be seen, so that a repeated run asks with the token of the killed one.
+
+    EC2 shows a cancelled reservation for a while; a reservation on top of it gets another token.
+    """
+    generations = [item["tags"].get(GENERATION_TAG, "") for item in found]
+    return 1 + max((int(text) for text in generations if text.isdecimal()), default=0)
+
+
+def plan_reservation(found: Sequence[Reservation], params: Params) -> Plan:
+    """What to do, given every reservation of the name that EC2 shows, living or not.
+
+    Raises TrainiumError where EC2 would refuse the change, or where it is not clear which one is meant.
+    """
+    living = [item for item in found if item["state"] in LIVING]
+    if params["state"] == "absent":
+        return Plan(None, False, {}, {}, living)
+    if len(living) > 1:
+        ids = ", ".join(sorted(item["capacity_reservation_id"] for item in living))
+        raise TrainiumError(f"{len(living)} reservations have this name: {ids}; cancel those that are too many")
+    if not living:
+        return Plan(None, True, {}, {}, [])
+    current = living[0]
+    tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
+    return Plan(current, False, _modification(current, params), tags, [])
+
+
+def _modification(current: Reservation, params: Params) -> dict[str, Any]:
+    """The fields of ``current`` that change, by their own names."""
+    identity = current["capacity_reservation_id"]
+    for option, field in _FIXED.items():
+        if params.get(option) is not None and params[option] != current[field]:
+            raise TrainiumError(
+                f"{identity} has {option} {_shown(current[field])}, not {_shown(params[option])}, which EC2 cannot "
+                "change; cancel it with state=absent first, or choose another name"
+            )
+    wanted = {
+        "count": params["count"],
+        "match_criteria": params["match_criteria"],
+        "end_date": instant(params.get("end_date")),
+    }
+    changes = {field: value for field, value in wanted.items() if value != current[field]}
+    used = current["count"] - current["available_count"]
+    if changes and current["state"] != "active":
+        raise TrainiumError(f"{identity} is {current['state']}, and EC2 only modifies active ones; wait until it is")
+    if "match_criteria" in changes and used:
+        raise TrainiumError(
+            f"{identity} has {used} instances in it, and match_criteria only changes without; stop them first"
+        )
+    if changes.get("count", used) < used:
+        raise TrainiumError(
+            f"{identity} has {used} instances in it, more than count={changes['count']}; terminate some first"
+        )
+    return changes
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value) or "none"
+
+
+def creation(params: Params, generation: int) -> dict[str, Any]:
+    """The request of CreateCapacityReservation with its ClientToken: the same request has the same one."""
+    tags = tag_list({**wanted_tags(params), GENERATION_TAG: str(generation)})
+    end = instant(params.get("end_date"))
+    request: dict[str, Any] = {
+        "InstanceType": params["instance_type"],
+        "InstancePlatform": params["platform"],
+        "InstanceCount": params["count"],
+        "Tenancy": params["tenancy"],
+        "EbsOptimized": bool(params["ebs_optimized"]),
+        "InstanceMatchCriteria": params["match_criteria"],
+        "EndDateType": "limited" if end else "unlimited",
+        "TagSpecifications": [{"ResourceType": "capacity-reservation", "Tags": tags}],
+    }
+    optional = {
+        "AvailabilityZone": params.get("availability_zone"),
+        "AvailabilityZoneId": params.get("availability_zone_id"),
+        "EndDate": end,
+    }
+    request.update({key: value for key, value in optional.items() if value})
+    request["ClientToken"] = client_token(request)
+    return request
+
+
+def modification(reservation_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The request of ModifyCapacityReservation."""
+    request: dict[str, Any] = {"CapacityReservationId": reservation_id}
+    if "count" in changes:
+        request["InstanceCount"] = changes["count"]
+    if "match_criteria" in changes:
+        request["InstanceMatchCriteria"] = changes["match_criteria"]
+    if "end_date" in changes:
+        request["EndDateType"] = "limited" if changes["end_date"] else "unlimited"
+        if changes["end_date"]:
+            request["EndDate"] = changes["end_date"]
+    return request
+
+
+def predicted(params: Params, plan: Plan) -> Reservation:
+    """The reservation as it will be; a new one has no id yet."""
+    if plan.current:
+        more = plan.modify.get("count", plan.current["count"]) - plan.current["count"]
+        tags = {**plan.current["tags"], **plan.tags}
+        return {
+            **plan.current,
+            **plan.modify,
+            "available_count": plan.current["available_count"] + more,
+            "tags": tags,
+        }
+    return {
+        "capacity_reservation_id": "",
+        "arn": "",
+        "state": "active",
+        "instance_type": params["instance_type"],
+        "availability_zone": params.get("availability_zone") or "",
+        "availability_zone_id": params.get("availability_zone_id") or "",
+        "count": params["count"],
+        "available_count": params["count"],
+        "platform": params["platform"],
+        "tenancy": params["tenancy"],
+        "ebs_optimized": bool(params["ebs_optimized"]),
+        "match_criteria": params["match_criteria"],
+        "end_date": instant(params.get("end_date")),
+        "tags": wanted_tags(params),
+    }
+
+
+def group_name(arn: str) -> str:
+    """``arn:aws:resource-groups:us-west-2:123456789012:group/pool`` -> ``pool``."""
+    return arn.partition(":group/")[2]
+
+
+def check_pool(name: str, types: Iterable[str]) -> None:
+    """A group that exists takes capacity reservations."""
+    if POOL not in types:
+        raise TrainiumError(f"the resource group {name} is not of the type {POOL}; choose another resource_group")

@@ -1,0 +1,127 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Claims on a folder that hosts may share: files that tell who works in it, and whether it still does."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease import TOUCH_SECONDS, Seen, is_dead
+
+
+def this_host() -> str:
+    """This boot of this kernel and the process namespace, in which a process number means something."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+        return f"{stream.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
+
+
+def start_time(pid: int) -> str:
+    """When a process started, in ticks since boot; '' where there is none, or only what a dead one leaves."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
+            fields = stream.read().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in ("Z", "X") else fields[19]
+
+
+class Claims:
+    """The claims in a folder, and mine. A name is never used again, so a dead one may be deleted by anybody."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._host = this_host()
+        self._mine = ""
+        self._since: dict[str, tuple[int, float]] = {}
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.lost = False
+
+    def others(self) -> list[dict[str, Any]]:
+        """What living others say in their claims; deletes those of the dead."""
+        living = []
+        for name in sorted(os.listdir(self._folder)):
+            path = os.path.join(self._folder, name)
+            if path == self._mine or not name.endswith(".claim"):
+                continue
+            try:
+                # Opening a file asks the server of a shared file system for its times.
+                with open(path, encoding="utf-8") as stream:
+                    touched = os.fstat(stream.fileno()).st_mtime_ns
+                    said = json.load(stream)
+            except FileNotFoundError:
+                continue
+            except ValueError:
+                said = {}
+            if self._since.get(name, (None, 0.0))[0] != touched:
+                self._since[name] = (touched, time.monotonic())
+            seen = Seen(said, time.monotonic() - self._since[name][1])
+            if is_dead(seen, self._host, start_time(int(said.get("pid") or 0))):
+                _delete(path)
+            else:
+                living.append(said)
+        return living
+
+    def take(self) -> list[dict[str, Any]]:
+        """Claim the folder; [] means that it is mine now, else the living others who have it or want it too."""
+        living = self.others()
+        if living:
+            return living
+        self._mine = os.path.join(self._folder, f"{uuid.uuid4().hex}.claim")
+        self._write("")
+        living = self.others()
+        if living:
+            self.release()
+        return living
+
+    def keep(self, progress: Callable[[], str]) -> None:
+        """Touch my claim from now on, with a line that tells others how far the work is."""
+
+        def touch() -> None:
+            while not self._over.wait(TOUCH_SECONDS):
+                if not os.path.exists(self._mine):
+                    self.lost = True
+                    return
+                self._write(progress())
+
+        self._thread = threading.Thread(target=touch, daemon=True)
+        self._thread.start()
+
+    def release(self) -> None:
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+        _delete(self._mine)
+        self._mine = ""
+
+    def _write(self, progress: str) -> None:
+        claim = {
+            "host": self._host,
+            "pid": os.getpid(),
+            "started": start_time(os.getpid()),
+            "name": socket.gethostname(),
+            "progress": progress,
+        }
+        new = f"{self._mine}.new"
+        try:
+            with open(new, "w", encoding="utf-8") as stream:
+                json.dump(claim, stream)
+            os.replace(new, self._mine)
+        except OSError as error:
+            # A full disk must not take the claim away; one that cannot even be made is an error.
+            if not os.path.exists(self._mine):
+                raise TrainiumError(f"{self._folder} can not be written: {error.strerror}") from error
+
+
+def _delete(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

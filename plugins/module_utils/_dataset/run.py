@@ -1,0 +1,384 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The way of a dataset: claim, fetch, check, unpack, put in place, mark. Each step is finished by a later run.
+
+All but the last step works in ``DESTINATION/.trainium-dataset/NAME``: ``claims``, ``parts`` and ``logs`` (see
+dataset_fetch), ``stage`` (what will be put in place), ``state.json`` (which steps are done), and ``complete.json``, the
+marker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import (
+    RATE_SECONDS,
+    line,
+    rate,
+)
+
+HIDDEN = ".trainium-dataset"
+SECONDS_BETWEEN_STATES = 0.5
+SECONDS_BETWEEN_CLAIMS = 1.0
+# Hashing and unpacking: more threads than this wait for the disk only.
+WORKERS = 4
+MARKED_ENTRIES = 1000
+Record = dict[str, Any]
+
+
+class Place:
+    """The folders and files of a dataset on the host."""
+
+    def __init__(self, destination: str, name: str) -> None:
+        self.destination = os.path.realpath(destination)
+        self.hidden = os.path.join(self.destination, HIDDEN)
+        self.work = os.path.join(self.hidden, name)
+        self.claims = os.path.join(self.work, "claims")
+        self.stage = os.path.join(self.work, "stage")
+        self._state = os.path.join(self.work, "state.json")
+        self._marker = os.path.join(self.work, "complete.json")
+
+    def complete(self, digest: str) -> Record | None:
+        """The marker, where it is of this dataset and what it names is still there."""
+        marker = read_record(self._marker)
+        if marker is None or marker.get("digest") != digest:
+            return None
+        there = all(os.path.lexists(os.path.join(self.destination, name)) for name in marker.get("entries", ()))
+        return marker if there else None
+
+    def make(self, owner: tuple[int, int]) -> bool:
+        """Make the folders; says whether the destination itself is new."""
+        new = not os.path.isdir(self.destination)
+        try:
+            os.makedirs(self.destination, mode=0o755, exist_ok=True)
+            if new:
+                os.chown(self.destination, *owner)
+            for path in (self.hidden, self.work):
+                os.makedirs(path, mode=0o755, exist_ok=True)
+                found = os.lstat(path)
+                # Somebody else's folder, or a link to one, would have root write where it should not.
+                if os.path.islink(path) or found.st_uid not in (0, os.geteuid()):
+                    raise TrainiumError(f"{path} belongs to somebody else; delete it, or take another destination")
+            os.makedirs(self.claims, mode=0o755, exist_ok=True)
+        except OSError as error:
+            raise TrainiumError(
+                f"{error.filename or self.destination} can not be made: {error.strerror}; check dataset_destination"
+            ) from error
+        return new
+
+    def tidy(self, new: bool) -> None:
+        """Delete what is of no use to a later run; the destination only where it is ``new``."""
+        store = Store(self.work)
+        if self.state().get("step") == "fetch" and store.is_empty():
+            store.clear()
+            self.forget()
+        for path in (self.stage, self.claims, self.work, self.hidden, *([self.destination] if new else [])):
+            try:
+                os.rmdir(path)
+            except OSError:
+                continue
+
+    def state(self) -> Record:
+        return read_record(self._state) or {}
+
+    def write_state(self, state: Mapping[str, Any]) -> None:
+        _write(self._state, state)
+
+    def forget(self) -> None:
+        """Delete the state and what was staged."""
+        shutil.rmtree(self.stage, ignore_errors=True)
+        if os.path.exists(self._state):
+            os.unlink(self._state)
+
+    def unmark(self) -> None:
+        if os.path.exists(self._marker):
+            os.unlink(self._marker)
+
+    def mark(self, marker: Mapping[str, Any]) -> None:
+        _write(self._marker, marker)
+
+    def free(self) -> int:
+        """Bytes that may be written."""
+        found = os.statvfs(self.destination)
+        return found.f_bavail * found.f_frsize
+
+
+def _write(path: str, content: Mapping[str, Any]) -> None:
+    new = f"{path}.new"
+    with open(new, "w", encoding="utf-8") as stream:
+        json.dump(content, stream)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(new, path)
+
+
+class Telling:
+    """Writes now and then how far the work is."""
+
+    def __init__(self, status: StatusFile) -> None:
+        self._status, self._lock = status, threading.Lock()
+        self._samples: deque[tuple[float, int]] = deque()
+        self._phase, self._last = "", 0.0
+        self._state: Record = {**myself(), "progress": {"phase": "starting"}}
+        self.claims: Claims | None = None
+
+    def __call__(self, phase: str, done: int, total: int, note: str = "") -> None:
+        """Raises TrainiumError where the claim is lost, so that the work ends."""
+        now = time.monotonic()
+        if phase == self._phase and now - self._last < SECONDS_BETWEEN_STATES and done < total:
+            return
+        if self.claims and self.claims.lost:
+            raise TrainiumError(
+                "Another host took this host for dead and goes on with the dataset; run again to follow it"
+            )
+        with self._lock:
+            if phase != self._phase:
+                self._samples.clear()
+                self._phase = phase
+            self._samples.append((now, done))
+            while now - self._samples[0][0] > 2 * RATE_SECONDS:
+                self._samples.popleft()
+            self._last = now
+            speed = rate(list(self._samples))
+            self._state["progress"] = {"phase": phase, "done": done, "total": total, "rate": speed, "note": note}
+            # A full disk that is not that of the dataset must not end its transfer.
+            with suppress(OSError):
+                self._status.write(self._state)
+
+    def claim_process(self) -> None:
+        """From now on it is this process that must live."""
+        with self._lock:
+            self._state.update(myself())
+            self._status.write(self._state)
+
+    def line(self) -> str:
+        return line(self._state["progress"])
+
+    def end(self, **result: Any) -> None:
+        with self._lock:
+            self._state.update(ended=True, **result)
+            self._status.write(self._state)
+
+
+class Job:
+    """One attempt at a dataset, in the process that does the work."""
+
+    def __init__(self, request: Mapping[str, Any], files: Sequence[File], place: Place, tell: Telling) -> None:
+        """``request``: the module's options, with ``owner_ids`` (uid, gid) and sizes in bytes."""
+        self._request, self._files, self._place, self._tell = request, list(files), place, tell
+        self._digest = planner.digest(request)
+        self._store = Store(place.work)
+        self._single: frozenset[str] = frozenset()
+        self._fetched = 0
+
+    def run(self, new: bool) -> None:
+        """All that is missing; its result is told. ``new``: the destination did not exist before."""
+        claims = Claims(self._place.claims)
+        try:
+            self._claim(claims)
+            claims.keep(self._tell.line)
+            self._tell.claims = claims
+            if self._place.complete(self._digest) is None:
+                self._steps()
+            self._tell.end(fetched=self._fetched)
+        except TrainiumError as error:
+            self._tell.end(error=str(error), fetched=self._fetched)
+        except OSError as error:
+            self._tell.end(error=str(disk_error(error, "the dataset")), fetched=self._fetched)
+        except Exception as error:
+            # Nobody would hear of it.
+            self._tell.end(error=f"The transfer failed: {type(error).__name__}: {error}", fetched=self._fetched)
+        finally:
+            claims.release()
+            if self._place.complete(self._digest) is None:
+                self._place.tidy(new)
+
+    def _claim(self, claims: Claims) -> None:
+        while True:
+            living = claims.take()
+            if not living:
+                return
+            holder = living[0]
+            self._tell(f"waiting for {holder.get('name') or 'another host'}", 0, 0, str(holder.get("progress") or ""))
+            # Two that came at the same time both stepped back; they do not come back at the same time.
+            time.sleep(SECONDS_BETWEEN_CLAIMS * (1 + os.getpid() % 10 / 10))
+            os.makedirs(self._place.claims, exist_ok=True)
+
+    def _steps(self) -> None:
+        state = self._place.state()
+        if state.get("digest") != self._digest:
+            self._store.clear()
+            self._place.forget()
+            self._place.unmark()
+            state = {"digest": self._digest, "step": "fetch", "host": this_host()}
+        if state["step"] == "unpack" and state.get("host") != this_host():
+            # What was not on the disk when a host went down may be there in name only. The pieces were on the disk.
+            shutil.rmtree(self._place.stage, ignore_errors=True)
+            state["step"] = "fetch"
+        if state["step"] == "fetch":
+            self._place.unmark()
+            state = self._fetch(state)
+        if state["step"] == "unpack":
+            self._unpack(state)
+        self._put_in_place(state)
+
+    def _fetch(self, state: Record) -> Record:
+        self._files, self._single = dataset_fetch.probe(
+            self._files, int(self._request["connections"]), float(self._request["timeout"])
+        )
+        archives = planner.to_extract(self._files, self._request["extract"])
+        # An archive on the host is read where it lies.
+        fetched = [file for file in self._files if file not in archives or not file.url.startswith("/")]
+        left = sum(file.size - self._store.done(file) for file in fetched)
+        extracted = int(self._request["extracted_size"]) or planner.extracted_guess(archives)
+        self._room(
+            left + extracted, f"The dataset ({planner.human(left)} to fetch, {planner.human(extracted)} unpacked)"
+        )
+        self._place.write_state(state)
+        fetch = Fetch(
+            self._store,
+            int(self._request["chunk_size"]),
+            int(self._request["connections"]),
+            float(self._request["timeout"]),
+            self._tell,
+        )
+        try:
+            fetch.run(fetched, self._single)
+        finally:
+            self._fetched = fetch.fetched
+        checked = self._check(fetch.plain)
+        state = {
+            **state,
+            "step": "unpack",
+            "host": this_host(),
+            "files": [
+                {
+                    **file._asdict(),
+                    "url": file.url if file.url.startswith("/") else "",
+                    "sha256": checked.get(file.path, file.sha256),
+                }
+                for file in self._files
+            ],
+        }
+        self._place.write_state(state)
+        return state
+
+    def _check(self, plain: set[str]) -> dict[str, str]:
+        """SHA-256 by path. A local archive is checked where it lies."""
+        md5 = plain if planner.source_kind(self._request["source"]) == "s3" and self._request["md5_tags"] else set()
+        return dataset_fetch.verify(self._store, self._files, md5, WORKERS, self._tell)
+
+    def _room(self, needed: int, what: str) -> None:
+        problem = planner.space_problem(needed, self._place.free(), self._place.destination, what)
+        if problem:
+            raise TrainiumError(problem)
+
+    def _unpack(self, state: Record) -> None:
+        files = [File(**item) for item in state["files"]]
+        archives = planner.to_extract(files, self._request["extract"])
+        total, done, lock = sum(file.size for file in archives), [0], threading.Lock()
+
+        def count(size: int) -> None:
+            with lock:
+                done[0] += size
+            self._tell("unpacking", done[0], max(total, done[0]), "")
+
+        def unpack(file: File) -> None:
+            local = file.url if file.url.startswith("/") else self._store.part(file)
+            folder = os.path.join(self._place.stage, os.path.dirname(file.path))
+            unpacking = Unpack(
+                folder,
+                self._request["owner_ids"],
+                count,
+                lambda size: self._room(size - self._staged(), f"The content of {file.path} ({planner.human(size)})"),
+            )
+            unpacking.run(local, file.path)
+
+        os.makedirs(self._place.stage, mode=0o755, exist_ok=True)
+        self._tell("unpacking", 0, total, "")
+        try:
+            with ThreadPoolExecutor(WORKERS) as pool:
+                for _nothing in pool.map(unpack, archives):
+                    continue
+        except TrainiumError as error:
+            if "make room" not in str(error):
+                # The same bytes would be refused again.
+                self._store.clear()
+                self._place.forget()
+            raise
+        for file in files:
+            if file not in archives:
+                target = os.path.join(self._place.stage, file.path)
+                os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
+                if os.path.exists(self._store.part(file)):
+                    os.chown(self._store.part(file), *self._request["owner_ids"])
+                    os.chmod(self._store.part(file), 0o644)
+                    os.replace(self._store.part(file), target)
+            if file not in archives and not os.path.exists(os.path.join(self._place.stage, file.path)):
+                raise TrainiumError(f"{file.name} was deleted while it was put in place; run again")
+        # The step below must not be on the disk before what it relies on.
+        os.sync()
+        state["step"] = "place"
+        self._place.write_state(state)
+
+    def _staged(self) -> int:
+        """Bytes that an earlier run unpacked already."""
+        return sum(
+            os.lstat(os.path.join(folder, name)).st_size
+            for folder, _folders, names in os.walk(self._place.stage)
+            for name in names
+        )
+
+    def _put_in_place(self, state: Record) -> None:
+        self._tell("putting in place", 0, 0, "")
+        entries = state.get("entries")
+        if entries is None:
+            entries = sorted(os.listdir(self._place.stage))[:MARKED_ENTRIES]
+            state["entries"] = entries
+            self._place.write_state(state)
+        if os.path.isdir(self._place.stage):
+            _move(self._place.stage, self._place.destination)
+        files = [{key: item[key] for key in ("path", "size", "tag", "sha256")} for item in state["files"]]
+        self._place.mark(
+            {
+                "digest": self._digest,
+                "source": planner.shown(self._request["source"]),
+                "files": files,
+                "entries": entries,
+                "completed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            }
+        )
+        self._store.clear()
+        self._place.forget()
+
+
+def _move(source: str, target: str) -> None:
+    """Everything below one folder to another, in its place where it is there; safe to repeat."""
+    for name in os.listdir(source):
+        here, there = os.path.join(source, name), os.path.join(target, name)
+        if os.path.isdir(here) and not os.path.islink(here) and os.path.lexists(there):
+            if os.path.islink(there) or not os.path.isdir(there):
+                raise TrainiumError(f"{there} is in the way of a folder of the dataset; move it away and run again")
+            _move(here, there)
+            os.rmdir(here)
+        elif os.path.isdir(there) and not os.path.islink(there):
+            raise TrainiumError(f"{there} is a folder in the way of a file of the dataset; move it away and run again")
+        else:
+            os.replace(here, there)

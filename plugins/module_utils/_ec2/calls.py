@@ -1,0 +1,267 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One EC2 call each. Throttling is waited out; every failure becomes an AwsCallError of one sentence.
+
+amazon.aws's functions are used where it has them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils import ec2 as amazon
+from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
+
+Client = Any
+Item = dict[str, Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# EC2's page for instances; without it, a large set would cost many calls.
+PAGE_SIZE = 1000
+# CreateTags takes this many resources at once.
+TAG_BATCH = 500
+# EC2's own codes for "not here, not now": another subnet may do.
+CAPACITY_CODES = (
+    "InsufficientInstanceCapacity",
+    "InsufficientHostCapacity",
+    "InsufficientCapacity",
+    "InsufficientFreeAddressesInSubnet",
+    "ReservationCapacityExceeded",
+    "SpotMaxPriceTooLow",
+    "Unsupported",
+)
+_ADVICE = {
+    "AuthFailure": "check the AWS credentials",
+    "UnauthorizedOperation": "have the permission granted",
+    "RequestExpired": "check this machine's clock",
+    "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
+    "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",
+    "MaxSpotInstanceCountExceeded": "ask AWS for a higher quota of spot vCPUs",
+    "AddressLimitExceeded": "ask AWS for more Elastic IPs, or set public_ip=none",
+}
+
+
+def one_call(description: str) -> Callable[[Function], Function]:
+    """Turn whatever the SDK or amazon.aws raise into an AwsCallError; ``description`` says what was tried."""
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except AnsibleAWSError as error:
+                raise call_error(description, error.exception or error) from error
+            except (aws.ClientError, aws.BotoCoreError) as error:
+                raise call_error(description, error) from error
+
+        return cast(Function, wrapper)
+
+    return decorate
+
+
+def call_error(description: str, error: BaseException) -> AwsCallError:
+    """One sentence for an error of the SDK."""
+    response = getattr(error, "response", None)
+    if response:
+        code = response["Error"].get("Code", "")
+        reason = str(response["Error"].get("Message", "")).strip().rstrip(".")
+        advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+        return AwsCallError(f"AWS would not {description}: {reason} ({code}){advice}", code, reason)
+    reason = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
+        return AwsCallError(
+            f"cannot {description}: no AWS credentials were found; set AWS_PROFILE or AWS_ACCESS_KEY_ID"
+        )
+    if isinstance(error, (aws.HTTPClientError, aws.ConnectionError)):
+        return AwsCallError(f"cannot {description}: {reason}; check the network, the region and AWS_ENDPOINT_URL")
+    return AwsCallError(f"cannot {description}: {reason}", "", reason)
+
+
+def _pages(client: Client, operation: str, **request: Any) -> Item:
+    """All pages of a describe call, each retried when throttled."""
+
+    @AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+    def collect() -> Item:
+        return dict(client.get_paginator(operation).paginate(**request).build_full_result())
+
+    return collect()
+
+
+def _filters(filters: Mapping[str, Any]) -> list[Item]:
+    return cast("list[Item]", ansible_dict_to_boto3_filter_list(dict(filters)))
+
+
+@one_call("list the instances")
+def describe_instances(client: Client, filters: Mapping[str, Any]) -> list[Item]:
+    """The ``Instances[]`` items that match on the server's side; one call per 1,000."""
+    found = _pages(client, "describe_instances", Filters=_filters(filters), PaginationConfig={"PageSize": PAGE_SIZE})
+    return [instance for reservation in found.get("Reservations", ()) for instance in reservation["Instances"]]
+
+
+@one_call("describe the instance type")
+def describe_instance_type(client: Client, name: str) -> Item | None:
+    """The record of a type; None for a type that EC2 does not know."""
+    try:
+        found = _pages(client, "describe_instance_types", InstanceTypes=[name]).get("InstanceTypes", ())
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] in ("InvalidInstanceType", "InvalidParameterValue"):
+            return None
+        raise
+    return next((item for item in found if item["InstanceType"] == name), None)
+
+
+@one_call("list the zones that offer the instance type")
+def zones_offering(client: Client, instance_type: str) -> list[str]:
+    """The names of the region's availability zones with the type."""
+    found = _pages(
+        client,
+        "describe_instance_type_offerings",
+        LocationType="availability-zone",
+        Filters=_filters({"instance-type": instance_type}),
+    )
+    return sorted(item["Location"] for item in found.get("InstanceTypeOfferings", ()))
+
+
+@one_call("describe the image")
+def describe_image(client: Client, image_id: str) -> Item | None:
+    """The image; None when there is none by that id."""
+    try:
+        found = _pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"].startswith("InvalidAMIID."):
+            return None
+        raise
+    return next(iter(found), None)
+
+
+@one_call("describe the subnets")
+def describe_subnets(client: Client, ids: Sequence[str]) -> list[Item]:
+    """Those of the subnets that exist. By filter and not by id, so that a missing one is no error."""
+    return list(_pages(client, "describe_subnets", Filters=_filters({"subnet-id": list(ids)})).get("Subnets", ()))
+
+
+@one_call("describe the security groups")
+def describe_security_groups(client: Client, ids: Sequence[str]) -> list[Item]:
+    """Those of the groups that exist."""
+    found = _pages(client, "describe_security_groups", Filters=_filters({"group-id": list(ids)}))
+    return list(found.get("SecurityGroups", ()))
+
+
+@one_call("describe the key pair")
+def key_pair_exists(client: Client, name: str) -> bool:
+    return bool(amazon.describe_key_pairs(client, Filters=_filters({"key-name": name})))
+
+
+@one_call("describe the placement group")
+def placement_group_exists(client: Client, name: str) -> bool:
+    found = client.describe_placement_groups(Filters=_filters({"group-name": name}))["PlacementGroups"]
+    return any(group.get("State", "available") == "available" for group in found)
+
+
+@one_call("describe the capacity reservation")
+def describe_capacity_reservation(client: Client, reservation_id: str) -> Item | None:
+    """The reservation; None when there is none by that id."""
+    try:
+        found = client.describe_capacity_reservations(CapacityReservationIds=[reservation_id])["CapacityReservations"]
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"].startswith("InvalidCapacityReservationId"):
+            return None
+        raise
+    return next(iter(found), None)
+
+
+@one_call("launch the instances")
+def run_instances(client: Client, request: Mapping[str, Any]) -> list[Item]:
+    """The instances of one launch. Safe to repeat: the request carries a ClientToken.
+
+    ``client`` should not retry by itself, since EC2 reports missing capacity as a server error.
+    """
+
+    @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
+    def throttled() -> Item:
+        return dict(client.run_instances(**request))
+
+    for _attempt in range(2):
+        try:
+            return list(throttled()["Instances"])
+        except (aws.HTTPClientError, aws.ConnectionError):
+            # The answer was lost, perhaps not the launch: the token makes a second question harmless.
+            continue
+    return list(throttled()["Instances"])
+
+
+@one_call("try the launch")
+def dry_run(client: Client, request: Mapping[str, Any]) -> None:
+    """Ask EC2 whether it would accept the request; returns when it would."""
+    try:
+        client.run_instances(**request, DryRun=True)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "DryRunOperation":
+            raise
+
+
+@one_call("start the instances")
+def start_instances(client: Client, ids: Sequence[str]) -> None:
+    amazon.start_instances(client, list(ids))
+
+
+@one_call("stop the instances")
+def stop_instances(client: Client, ids: Sequence[str]) -> None:
+    amazon.stop_instances(client, list(ids))
+
+
+@one_call("terminate the instances")
+def terminate_instances(client: Client, ids: Sequence[str]) -> None:
+    amazon.terminate_instances(client, list(ids))
+
+
+@one_call("tag the resources")
+def create_tags(client: Client, resources: Sequence[str], tags: Sequence[Mapping[str, str]]) -> None:
+    @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
+    def throttled(batch: Sequence[str]) -> None:
+        client.create_tags(Resources=list(batch), Tags=list(tags))
+
+    for start in range(0, len(resources), TAG_BATCH):
+        throttled(resources[start : start + TAG_BATCH])
+
+
+@one_call("list the Elastic IPs")
+def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]:
+    return list(amazon.describe_addresses(client, Filters=_filters(filters)))
+
+
+@one_call("allocate an Elastic IP")
+def allocate_address(client: Client, tags: Sequence[Mapping[str, str]]) -> Item:
+    specification = [{"ResourceType": "elastic-ip", "Tags": list(tags)}]
+    return dict(amazon.allocate_address(client, Domain="vpc", TagSpecifications=specification))
+
+
+@one_call("associate an Elastic IP")
+def associate_address(client: Client, allocation_id: str, interface_id: str) -> None:
+    amazon.associate_address(
+        client, AllocationId=allocation_id, NetworkInterfaceId=interface_id, AllowReassociation=False
+    )
+
+
+@one_call("release an Elastic IP")
+def release_address(client: Client, address: Mapping[str, Any]) -> None:
+    """Give the address back, whatever it is associated with; one that is gone already is fine."""
+    gone = ("InvalidAllocationID.NotFound", "InvalidAssociationID.NotFound", "InvalidAddressID.NotFound")
+    steps: list[tuple[Callable[..., Any], str]] = [(amazon.release_address, address["AllocationId"])]
+    if address.get("AssociationId"):
+        steps.insert(0, (amazon.disassociate_address, address["AssociationId"]))
+    for step, identity in steps:
+        try:
+            step(client, identity)
+        except AnsibleAWSError as error:
+            response = getattr(error.exception, "response", None) or {"Error": {"Code": ""}}
+            if response["Error"]["Code"] not in gone:
+                raise

@@ -1,0 +1,250 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""From DescribeInstances to the hosts of an inventory: reduce, order, rank, name, group. Pure.
+
+A *record* is what is kept of an instance: a flat dict of strings and integers plus the tags, safe for any cache.
+Everything here is linear in the number of instances, sorting apart.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import instances
+
+HEAD = "head"
+COMPUTE = "compute"
+LOGIN = "login"
+LIVE_STATES = ("pending", "running")
+DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-address", "instance-id")
+
+Record = dict[str, Any]
+
+# Fields of a record that serve ordering and naming and are no host variables.
+_INTERNAL = ("ami_launch_index", "public_dns_name", "parallelcluster_name")
+# Fields that a record takes from instances.node_of as they are.
+_KEPT = (
+    "instance_id",
+    "instance_type",
+    "image_id",
+    "availability_zone",
+    "placement_group",
+    "subnet_id",
+    "private_dns_name",
+    "efa_interface_count",
+    "launch_time",
+    "ami_launch_index",
+)
+
+_NOT_IN_GROUP_NAMES = re.compile(r"[^A-Za-z0-9_]")
+# user@host:port, several of them separated by commas, as ssh -J takes them; never what looks like an option.
+_HOP = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
+_BASTION = re.compile(rf"{_HOP}(?:,{_HOP})*")
+_HOSTNAME_FIELDS = {
+    "slurm-node-name": "slurm_node_name",
+    "private-dns-name": "private_dns_name",
+    "private-ip-address": "private_address",
+    "ip-address": "public_address",
+    "dns-name": "public_dns_name",
+    "instance-id": "instance_id",
+}
+
+
+class NodesError(TrainiumError):
+    """An option cannot be honoured; the message is one sentence for the user."""
+
+
+class Options(NamedTuple):
+    """How nodes are named and reached; see the inventory plugin's documentation."""
+
+    hostnames: Sequence[str] = DEFAULT_HOSTNAMES
+    address: str = "auto"
+    bastion: str = ""
+    ssh_common_args: str = ""
+
+
+class Node(NamedTuple):
+    """One host of the inventory."""
+
+    name: str
+    variables: dict[str, Any]
+    groups: list[str]
+
+
+class Cluster(NamedTuple):
+    """The records of one cluster: all in order, the ranked compute nodes, and the head (None in an empty cluster)."""
+
+    records: list[Record]
+    ranked: list[Record]
+    head: Record | None
+
+
+def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
+    """Keep of one ``Instances[]`` item of DescribeInstances what nodes are made of; the rest is dropped.
+
+    Fields that EC2 leaves out (no public address, no placement group) become ''. What an instance is in its
+    ParallelCluster wins over our tags, which all of a cluster's instances share.
+    """
+    node = instances.node_of(instance)
+    tags = node["tags"]
+    parallelcluster = instances.parallelcluster_of(tags)
+    return {
+        **{field: node[field] for field in _KEPT},
+        "instance_state": node["state"],
+        "cluster_name": tags.get(instances.CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
+        "node_role": tags.get(instances.ROLE_TAG, ""),
+        "aws_region": region,
+        "private_address": node["private_ip_address"],
+        "public_address": node["public_ip_address"],
+        "public_dns_name": instance.get("PublicDnsName") or "",
+        "instance_tags": tags,
+        **parallelcluster,
+    }
+
+
+def clusters(records: Iterable[Record]) -> list[Cluster]:
+    """Split by cluster (sorted by name), order, rank, and choose the head.
+
+    Only pending and running compute nodes have a rank. The head is the first instance of role head that is pending
+    or running, else the node with rank 0; a ParallelCluster always has a head of its own, which none of its compute
+    nodes replaces.
+    """
+    by_name: dict[str, list[Record]] = {}
+    for record in records:
+        by_name.setdefault(record["cluster_name"], []).append(record)
+    result = []
+    for _name, members in sorted(by_name.items()):
+        members = instances.in_order(members)
+        live = [record for record in members if record["instance_state"] in LIVE_STATES]
+        ranked = [record for record in live if record["node_role"] == COMPUTE]
+        heads = [record for record in live if record["node_role"] == HEAD]
+        heads = heads or [record for record in ranked if "parallelcluster_name" not in record]
+        result.append(Cluster(members, ranked, heads[0] if heads else None))
+    return result
+
+
+def group_name(prefix: str, value: str) -> str:
+    """``type`` and ``trn1.32xlarge`` -> ``type_trn1_32xlarge``."""
+    return _NOT_IN_GROUP_NAMES.sub("_", f"{prefix}_{value}")
+
+
+def group_names(record: Record, is_head: bool) -> list[str]:
+    """The groups of one node."""
+    names = [record["node_role"]] if record["node_role"] in (COMPUTE, LOGIN) else []
+    if is_head:
+        names.append(HEAD)
+    for prefix, field in (
+        ("cluster", "cluster_name"),
+        ("type", "instance_type"),
+        ("zone", "availability_zone"),
+        ("placement_group", "placement_group"),
+        ("queue", "queue"),
+        ("compute_resource", "compute_resource"),
+    ):
+        if record.get(field):
+            names.append(group_name(prefix, record[field]))
+    return names
+
+
+def host_name(record: Record, hostnames: Sequence[str]) -> str:
+    """The first of the preferences that the node has a value for, else the instance id.
+
+    Raises NodesError for a preference that does not exist.
+    """
+    for preference in hostnames:
+        if preference == "short-private-dns-name":
+            name = record["private_dns_name"].partition(".")[0]
+        elif preference.startswith("tag:"):
+            name = record["instance_tags"].get(preference[4:], "")
+        elif preference in _HOSTNAME_FIELDS:
+            name = record.get(_HOSTNAME_FIELDS[preference], "")
+        else:
+            known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
+            raise NodesError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
+        if name:
+            return str(name)
+    return str(record["instance_id"])
+
+
+def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
+    """Every host with its variables and groups, compute nodes in rank order.
+
+    Raises NodesError where an option cannot be honoured.
+    """
+    found = clusters(records)
+    names = {
+        record["instance_id"]: host_name(record, options.hostnames) for cluster in found for record in cluster.records
+    }
+    # Two networks may use the same addresses: such hosts go by their ids, or one would swallow the other.
+    shared = {name for name, count in Counter(names.values()).items() if count > 1}
+    nodes = []
+    for cluster in found:
+        hop, hop_id = _bastion(options.bastion, cluster)
+        master = cluster.ranked[0]["private_address"] if cluster.ranked else ""
+        ranks = {record["instance_id"]: rank for rank, record in enumerate(cluster.ranked)}
+        for record in cluster.records:
+            identity = record["instance_id"]
+            name = names[identity]
+            variables = {key: value for key, value in record.items() if key not in _INTERNAL}
+            if identity in ranks:
+                variables["node_rank"] = ranks[identity]
+            if master:
+                variables["master_addr"] = master
+            variables.update(connection(record, options, "" if identity == hop_id else hop, identity == hop_id))
+            is_head = cluster.head is not None and cluster.head["instance_id"] == identity
+            nodes.append(Node(identity if name in shared else name, variables, group_names(record, is_head)))
+    return nodes
+
+
+def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
+    """The jump host of a cluster's nodes, and the id of the instance that it is, if it is the head."""
+    if not bastion:
+        return "", ""
+    if not _BASTION.fullmatch(bastion):
+        raise NodesError(f"bastion is {bastion!r}, which is not host, user@host, user@host:port or [user@]{HEAD}")
+    user, _at, host = bastion.rpartition("@")
+    if host != HEAD:
+        return bastion, ""
+    if cluster.head is None:
+        if cluster.ranked:
+            raise NodesError(
+                f"bastion is {HEAD}, but cluster {cluster.ranked[0]['cluster_name']!r} has no running head; "
+                "start it or name another bastion"
+            )
+        return "", ""
+    if not cluster.head["public_address"]:
+        raise NodesError(
+            f"bastion is {HEAD}, but the head {cluster.head['instance_id']} of cluster "
+            f"{cluster.head['cluster_name']!r} has no public address; give it one or name another bastion"
+        )
+    address = cluster.head["public_address"]
+    return (f"{user}@{address}" if user else address), cluster.head["instance_id"]
+
+
+def connection(record: Record, options: Options, hop: str, is_hop: bool = False) -> dict[str, str]:
+    """ansible_host and how ssh gets there; ``hop`` is the jump host ('' for none), ``is_hop`` if the node is it.
+
+    Host keys are kept by instance id: a new instance that is given an old address is a stranger, not an impostor, and
+    does not inherit the open connection of its predecessor either.
+    """
+    public, private = record["public_address"], record["private_address"]
+    prefer_public = is_hop or options.address == "public" or (options.address == "auto" and not hop)
+    address = (public or private) if prefer_public else private
+    if not address:
+        return {}
+    arguments = [options.ssh_common_args] if options.ssh_common_args else []
+    arguments.append(f"-o HostKeyAlias={record['instance_id']}")
+    # A command may be silent for longer than NAT gateways and firewalls keep a connection.
+    arguments.append("-o ServerAliveInterval=30")
+    if hop and address == private:
+        arguments.append(f"-o ProxyJump={shlex.quote(hop)}")
+    return {
+        "ansible_host": address,
+        "ansible_ssh_common_args": " ".join(arguments),
+        # Expanded by the ssh connection plugin (%(directory)s) and by ssh (%r, the user).
+        "ansible_control_path": f"%(directory)s/{record['instance_id']}-%%r",
+    }

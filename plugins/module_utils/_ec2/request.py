@@ -1,0 +1,183 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The RunInstances request of a set of nodes, and the token that makes it safe to repeat. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+    CLUSTER_TAG,
+    GENERATION_TAG,
+    ROLE_TAG,
+    SET_TAG,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
+
+# The suboptions of volumes, as EC2 names them.
+_VOLUME_FIELDS = {
+    "size": "VolumeSize",
+    "type": "VolumeType",
+    "iops": "Iops",
+    "throughput": "Throughput",
+    "kms_key_id": "KmsKeyId",
+    "snapshot_id": "SnapshotId",
+}
+VOLUME_DEFAULT = {"type": "gp3", "encrypted": True, "delete_on_termination": True}
+
+Params = Mapping[str, Any]
+
+
+def set_tags(params: Params) -> dict[str, str]:
+    """The tags of everything that belongs to the set; the user's may rename, the collection's own are fixed."""
+    return {
+        "Name": params["name"],
+        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
+        CLUSTER_TAG: params["cluster_name"],
+        ROLE_TAG: params["role"],
+        SET_TAG: params["name"],
+    }
+
+
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tags as EC2 takes them, sorted so that the same tags are the same request."""
+    return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
+
+
+def interface_entries(interfaces: Sequence[Interface], subnet_id: str, groups: Sequence[str]) -> list[dict[str, Any]]:
+    """``NetworkInterfaces`` of RunInstances or of a launch template.
+
+    A single interface says that it wants no public address, whatever the subnet's default; EC2 gives none to several.
+    """
+    entries: list[dict[str, Any]] = []
+    for interface in interfaces:
+        entry: dict[str, Any] = {
+            "NetworkCardIndex": interface.card,
+            "DeviceIndex": interface.device,
+            "InterfaceType": interface.kind,
+            "DeleteOnTermination": True,
+        }
+        if subnet_id:
+            entry["SubnetId"] = subnet_id
+        if groups:
+            entry["Groups"] = list(groups)
+        entries.append(entry)
+    if len(entries) == 1:
+        entries[0]["AssociatePublicIpAddress"] = False
+    return entries
+
+
+def volume_mappings(volumes: Sequence[Mapping[str, Any]], image: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """``BlockDeviceMappings``: the volumes asked for, and encryption for those that the image brings by itself.
+
+    A volume without a device name is the image's root volume, one without a size has the image's. Sizes are GiB,
+    throughput is MiB/s.
+    """
+    root = image.get("RootDeviceName") or "/dev/sda1"
+    wanted = {volume.get("device_name") or root: volume for volume in volumes}
+    brought = {item["DeviceName"]: item["Ebs"] for item in image.get("BlockDeviceMappings") or () if item.get("Ebs")}
+    for device in dict.fromkeys([root, *brought]):
+        wanted.setdefault(device, VOLUME_DEFAULT)
+    mappings = []
+    for device in sorted(wanted):
+        volume = wanted[device]
+        ebs = {name: volume[key] for key, name in _VOLUME_FIELDS.items() if volume.get(key) is not None}
+        if brought.get(device, {}).get("VolumeSize"):
+            ebs.setdefault("VolumeSize", brought[device]["VolumeSize"])
+        ebs["DeleteOnTermination"] = bool(volume.get("delete_on_termination", True))
+        # False is left out: EC2 refuses it for a snapshot that is encrypted.
+        if volume.get("encrypted", True):
+            ebs["Encrypted"] = True
+        mappings.append({"DeviceName": device, "Ebs": ebs})
+    return mappings
+
+
+def capacity_specification(reservation: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``CapacityReservationSpecification``; empty when nothing is asked for."""
+    reservation = reservation or {}
+    if reservation.get("id"):
+        return {"CapacityReservationTarget": {"CapacityReservationId": reservation["id"]}}
+    if reservation.get("resource_group_arn"):
+        arn = reservation["resource_group_arn"]
+        return {"CapacityReservationTarget": {"CapacityReservationResourceGroupArn": arn}}
+    if reservation.get("preference"):
+        return {"CapacityReservationPreference": reservation["preference"]}
+    return {}
+
+
+def market_options(market: str) -> dict[str, Any]:
+    """``InstanceMarketOptions``; empty for on-demand."""
+    if market == "spot":
+        return {
+            "MarketType": "spot",
+            "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
+        }
+    return {"MarketType": market} if market == "capacity-block" else {}
+
+
+def build_request(
+    params: Params,
+    interfaces: Sequence[Interface],
+    image: Mapping[str, Any],
+    subnet_id: str,
+    count: int,
+    generation: int,
+) -> dict[str, Any]:
+    """The one RunInstances request for ``count`` nodes, all or none (MinCount = MaxCount), with its ClientToken.
+
+    ``params`` are the arguments of efa_instance, ``image`` the item of DescribeImages.
+    """
+    tags = tag_list({**set_tags(params), GENERATION_TAG: str(generation)})
+    kinds = ["instance", "volume", "network-interface"]
+    if params["market"] == "spot":
+        kinds.append("spot-instances-request")
+    metadata = params.get("metadata_options") or {}
+    request: dict[str, Any] = {
+        "ImageId": params["image_id"],
+        "InstanceType": params["instance_type"],
+        "MinCount": count,
+        "MaxCount": count,
+        "NetworkInterfaces": interface_entries(interfaces, subnet_id, params["security_groups"] or ()),
+        "BlockDeviceMappings": volume_mappings(params.get("volumes") or (), image),
+        "MetadataOptions": {
+            "HttpEndpoint": "enabled",
+            "HttpTokens": metadata.get("http_tokens") or "required",
+            # Two, so that containers on the node reach the service as well.
+            "HttpPutResponseHopLimit": metadata.get("http_put_response_hop_limit") or 2,
+        },
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in kinds],
+    }
+    optional = {
+        "KeyName": params.get("key_name"),
+        "UserData": params.get("user_data"),
+        "IamInstanceProfile": _profile(params.get("instance_profile")),
+        "Placement": {"GroupName": params["placement_group"]} if params.get("placement_group") else None,
+        "CapacityReservationSpecification": capacity_specification(params.get("capacity_reservation")),
+        "InstanceMarketOptions": market_options(params["market"]),
+    }
+    request.update({key: value for key, value in optional.items() if value})
+    request["ClientToken"] = client_token(request)
+    return request
+
+
+def _profile(profile: str | None) -> dict[str, str]:
+    if not profile:
+        return {}
+    return {"Arn": profile} if profile.startswith("arn:") else {"Name": profile}
+
+
+def client_token(request: Mapping[str, Any]) -> str:
+    """The same request (its generation is one of its tags) has the same token, so that EC2 grants it only once.
+
+    EC2 allows 64 characters and remembers a token for at least a day.
+    """
+    content = {key: value for key, value in request.items() if key != "ClientToken"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return f"trainium-{digest[:48]}"
+
+
+def shown_request(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it may be shown: user data can hold secrets."""
+    return {key: ("(not shown)" if key == "UserData" else value) for key, value in request.items()}

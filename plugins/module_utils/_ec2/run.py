@@ -1,0 +1,308 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What efa_instance does: find, plan, act, wait. Planners decide, wrappers call, this puts them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_launch as efa_launch
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import AddressPlan
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+    CLUSTER_TAG,
+    GENERATION_TAG,
+    LIVE_STATES,
+    SET_TAG,
+    Node,
+    in_order,
+    node_of,
+    resources_of,
+    summary,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import (
+    FleetPlan,
+    next_generation,
+    plan_fleet,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import (
+    set_tags,
+    shown_request,
+    tag_list,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import wait_for
+
+Result = dict[str, Any]
+
+_OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "user_data")
+
+
+def with_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with what follows from others; empty text, as roles pass it, means not given."""
+    full = dict(params)
+    for option in _OPTIONAL:
+        full[option] = params.get(option) or None
+    full["cluster_name"] = params.get("cluster_name") or params["name"]
+    full["subnets"] = list(params.get("subnets") or ())
+    full["security_groups"] = list(params.get("security_groups") or ())
+    return full
+
+
+class EfaInstance:
+    """One set of nodes.
+
+    ``client`` talks to EC2; ``launcher`` does too, but does not repeat a call by itself.
+    """
+
+    def __init__(
+        self,
+        client: ec2.Client,
+        launcher: ec2.Client,
+        params: Mapping[str, Any],
+        check_mode: bool,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._client, self._launcher, self._params = client, launcher, with_defaults(params)
+        self._check_mode, self._warn = check_mode, warn
+        self._progress = Progress()
+        self._addresses = Addresses(client, self._params)
+        self._launch: efa_launch.Launch | None = None
+        self._result: Result = {"attempts": [], "launched": [], "started": [], "stopped": [], "terminated": []}
+
+    def run(self) -> Result:
+        """Bring the set to the wanted state; returns the module's result. Raises TrainiumError."""
+        params = self._params
+        checks.check_arguments(params, self._check_mode)
+        nodes = self._find()
+        plan = plan_fleet(nodes, params["state"], params["count"])
+        if params["state"] == "present":
+            self._refuse_or_warn(plan)
+            if plan.launch:
+                self._launch = efa_launch.prepare(
+                    self._client, params, plan.keep, plan.launch, self._check_mode, self._warn
+                )
+        addresses = self._plan_addresses(plan)
+        retag = self._tags_to_set(plan.keep)
+        changed = bool(plan.changes or retag or (addresses and addresses.changes))
+        self._result.update(changed=changed, terminated=_ids(plan.terminate))
+        self._result.update(started=_ids(plan.start), stopped=_ids(plan.stop))
+        generation = next_generation(nodes)
+        if not changed and not self._pending(plan):
+            after = nodes
+        elif self._check_mode:
+            after = self._predict(plan, retag, generation)
+        else:
+            after = self._act(plan, addresses, retag, generation)
+        return self._finish(nodes, after)
+
+    def _find(self) -> list[Node]:
+        """Every instance of the set that EC2 still shows, living or dead."""
+        return ec2_nodes(self._client, self._params["cluster_name"], self._params["name"])
+
+    def _refuse_or_warn(self, plan: FleetPlan) -> None:
+        params = self._params
+        checks.check_existing(plan.keep, params["instance_type"], params["name"])
+        images = sorted({node["image_id"] for node in plan.keep} - {params["image_id"]})
+        if images and params["image_id"]:
+            self._warn(
+                f"Nodes of the set {params['name']} run image {', '.join(images)}; "
+                f"{params['image_id']} is for nodes that are launched from now on."
+            )
+
+    def _pending(self, plan: FleetPlan) -> bool:
+        """Whether nodes that stay are still on their way, as after a run that was killed while it waited."""
+        return any(node["state"] in ("pending", "stopping") for node in plan.keep)
+
+    def _plan_addresses(self, plan: FleetPlan) -> AddressPlan | None:
+        """None where the addresses are not this run's business: stopping keeps them."""
+        if self._params["state"] == "stopped":
+            return None
+        return self._addresses.plan(plan.keep, plan.launch)
+
+    def _tags_to_set(self, keep: Iterable[Node]) -> dict[str, list[Node]]:
+        """Tag keys whose value is missing or different, with the nodes concerned. Further tags stay as they are."""
+        if self._params["state"] == "absent":
+            return {}
+        wrong: dict[str, list[Node]] = {}
+        for key, value in set_tags(self._params).items():
+            nodes = [node for node in keep if node["tags"].get(key) != value]
+            if nodes:
+                wrong[key] = nodes
+        return wrong
+
+    # --- check mode ---
+
+    def _predict(self, plan: FleetPlan, retag: Mapping[str, list[Node]], generation: int) -> list[Node]:
+        """The nodes as they would be; asks EC2 whether it would launch them."""
+        tags = set_tags(self._params)
+        states = {**dict.fromkeys(_ids(plan.start), "running"), **dict.fromkeys(_ids(plan.stop), "stopped")}
+        after = [
+            {
+                **node,
+                "state": states.get(node["instance_id"], node["state"]),
+                "tags": {**node["tags"], **{key: tags[key] for key, wrong in retag.items() if node in wrong}},
+            }
+            for node in plan.keep
+        ]
+        if self._launch:
+            place, request = efa_launch.requests(self._params, self._launch, generation)[0]
+            self._result["request"] = shown_request(request)
+            if self._launch.unknown:
+                self._warn(
+                    f"EC2 was not asked about the launch: {', '.join(self._launch.unknown)} would exist only then."
+                )
+            else:
+                ec2.dry_run(self._launcher, request)
+            new_tags = {**tags, GENERATION_TAG: str(generation)}
+            after.extend(
+                _future_node(self._params, number, place, self._launch, new_tags) for number in range(plan.launch)
+            )
+        return after
+
+    # --- acting ---
+
+    def _act(
+        self, plan: FleetPlan, addresses: AddressPlan | None, retag: Mapping[str, list[Node]], generation: int
+    ) -> list[Node]:
+        self._terminate(plan)
+        self._start(plan)
+        if plan.stop:
+            ec2.stop_instances(self._client, _ids(plan.stop))
+        allocated = self._addresses.allocate(addresses.allocate) if addresses else []
+        new: list[str] = []
+        try:
+            if self._launch:
+                new = self._launch_nodes(self._launch, generation)
+            self._wait(plan, new, public=bool(addresses and (addresses.associate or addresses.allocate)))
+        except TrainiumError as error:
+            self._clean_up(error, new, allocated)
+        self._retag(retag)
+        if addresses:
+            self._settle_addresses(plan, addresses, new)
+        return self._find()
+
+    def _terminate(self, plan: FleetPlan) -> None:
+        if plan.terminate:
+            ec2.terminate_instances(self._client, _ids(plan.terminate))
+
+    def _start(self, plan: FleetPlan) -> None:
+        stopping = [node["instance_id"] for node in plan.start if node["state"] == "stopping"]
+        if stopping:
+            # EC2 starts only what has come to rest.
+            self._wait_for("stopped", stopping)
+        if plan.start:
+            ec2.start_instances(self._client, _ids(plan.start))
+
+    def _launch_nodes(self, launch: efa_launch.Launch, generation: int) -> list[str]:
+        done = efa_launch.launch_nodes(self._launcher, self._params, launch, generation)
+        self._result.update(attempts=done.attempts, request=shown_request(done.request), launched=_ids(done.nodes))
+        return _ids(done.nodes)
+
+    def _wait(self, plan: FleetPlan, new: list[str], public: bool) -> None:
+        """Until all are in the wanted state. An address can only be given to a running node, so that waits anyway."""
+        params = self._params
+        if not (params["wait"] or public):
+            return
+        if params["state"] == "present":
+            unready = [node["instance_id"] for node in plan.keep if node["state"] != "running"]
+            if unready or new:
+                self._wait_for("running", [*_ids(plan.keep), *new])
+        elif params["state"] == "stopped":
+            unready = [node["instance_id"] for node in plan.keep if node["state"] != "stopped"]
+            if unready:
+                self._wait_for("stopped", _ids(plan.keep))
+        if plan.terminate and params["wait"]:
+            self._wait_for("terminated", _ids(plan.terminate))
+
+    def _wait_for(self, goal: str, ids: list[str]) -> None:
+        wait_for(goal, ids, self._find, self._params["wait_timeout"], self._progress)
+
+    def _clean_up(self, error: TrainiumError, new: list[str], allocated: list[Any]) -> NoReturn:
+        """A launch that failed leaves nothing that costs money; then the error goes on its way."""
+        if not new and not allocated:
+            raise error
+        details = {**self._result, **error.details, "changed": bool(new)}
+        try:
+            if new:
+                ec2.terminate_instances(self._client, new)
+            self._addresses.release(allocated)
+        except TrainiumError as second:
+            raise TrainiumError(
+                f"{error}; cleaning up failed as well: {second}; remove {', '.join(new)} with state=absent", **details
+            ) from error
+        if not new:
+            raise error
+        raise TrainiumError(f"{error}; the {len(new)} nodes of this launch were terminated again", **details) from error
+
+    def _retag(self, retag: Mapping[str, list[Node]]) -> None:
+        tags = set_tags(self._params)
+        for key, nodes in retag.items():
+            ec2.create_tags(self._client, resources_of(nodes), tag_list({key: tags[key]}))
+
+    def _settle_addresses(self, plan: FleetPlan, before: AddressPlan, new: list[str]) -> None:
+        """Associate, and give back what is no longer needed; nodes are running by now."""
+        if not before.changes:
+            return
+        self._addresses.release(before.release)
+        if self._params["public_ip"] == "primary" and self._params["state"] == "present":
+            kept = {*_ids(plan.keep), *new}
+            nodes = [node for node in self._find() if node["instance_id"] in kept]
+            self._addresses.associate(self._addresses.plan(nodes), nodes)
+
+    # --- result ---
+
+    def _finish(self, before: list[Node], after: list[Node]) -> Result:
+        live = in_order(node for node in after if node["state"] in LIVE_STATES)
+        # Nodes that check mode only promises are in the diff and in the request.
+        existing = [node for node in live if node["instance_id"].startswith("i-")]
+        zones = sorted({node["availability_zone"] for node in live if node["availability_zone"]})
+        result = {
+            **self._result,
+            "instances": existing,
+            "instance_ids": _ids(existing),
+            "availability_zone": zones[0] if len(zones) == 1 else "",
+            "diff": {"before": summary(before), "after": summary(after)},
+        }
+        if len(zones) > 1:
+            self._warn(
+                f"The nodes of the set {self._params['name']} are in {', '.join(zones)}; EFA does not cross zones."
+            )
+        return result
+
+
+def ec2_nodes(client: ec2.Client, cluster_name: str, name: str) -> list[Node]:
+    """The nodes of a set, found by its tags on the server's side."""
+    filters = {f"tag:{CLUSTER_TAG}": cluster_name, f"tag:{SET_TAG}": name}
+    return [node_of(item) for item in ec2.describe_instances(client, filters)]
+
+
+def _ids(nodes: Iterable[Node]) -> list[str]:
+    return [node["instance_id"] for node in nodes]
+
+
+def _future_node(
+    params: Mapping[str, Any], number: int, place: Mapping[str, Any], launch: efa_launch.Launch, tags: dict[str, str]
+) -> Node:
+    """A node that check mode promises; it has no id yet."""
+    interfaces = [
+        {"interface_type": item.kind, "network_card_index": item.card, "device_index": item.device}
+        for item in launch.interfaces
+    ]
+    return {
+        "instance_id": f"(new {number + 1})",
+        "instance_type": params["instance_type"],
+        "image_id": params["image_id"] or "(unknown)",
+        "state": "running",
+        "availability_zone": place["AvailabilityZone"],
+        "subnet_id": place["SubnetId"] or "(unknown)",
+        "placement_group": params["placement_group"] or "",
+        "public_ip_address": "(allocated)" if params["public_ip"] == "primary" else "",
+        "network_interfaces": interfaces,
+        "launch_time": "~",
+        "ami_launch_index": number,
+        "tags": tags,
+    }

@@ -1,0 +1,176 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Launching nodes for efa_instance: look everything up, then try the subnets one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import DEAD_STATES, Node, node_of
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
+    Interface,
+    efa_count,
+    network_of,
+    plan_interfaces,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import candidate_subnets
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import build_request
+
+# Launches that EC2 remembers and whose instances are gone: as many of them are stepped over.
+MAXIMUM_REPLAYS = 20
+
+Params = Mapping[str, Any]
+Warn = Callable[[str], None]
+
+
+class Launch(NamedTuple):
+    """A launch that was found possible: all that a request is made of. ``unknown`` tells what does not exist yet."""
+
+    nodes: int
+    interfaces: list[Interface]
+    image: Mapping[str, Any]
+    subnets: list[Mapping[str, Any]]
+    unknown: list[str]
+
+
+class NoCapacityError(TrainiumError):
+    """Every subnet was tried; ``attempts`` tells each one's answer."""
+
+
+def prepare(
+    client: ec2.Client, params: Params, keep: Sequence[Node], count: int, check_mode: bool, warn: Warn
+) -> Launch:
+    """Look up and check everything that the launch of ``count`` nodes needs; a fixed number of calls.
+
+    In check mode, what an earlier task would have made may be missing; it is named in ``Launch.unknown``.
+    """
+    type_name = params["instance_type"]
+    record = ec2.describe_instance_type(client, type_name)
+    if record is None:
+        raise TrainiumError(f"instance type {type_name} does not exist in this region; check instance_type")
+    interfaces = plan_interfaces(network_of(record), params["interface_layout"])
+    unknown = [option for option in ("image_id", "subnets", "security_groups") if not params[option]]
+
+    image: Mapping[str, Any] = {}
+    if params["image_id"]:
+        found = ec2.describe_image(client, params["image_id"])
+        checks.check_image(found, params["image_id"], record)
+        image = found or {}
+    subnets: list[Mapping[str, Any]] = []
+    if params["subnets"]:
+        zones = ec2.zones_offering(client, type_name)
+        described = ec2.describe_subnets(client, params["subnets"])
+        subnets = checks.check_subnets(params["subnets"], described, zones, type_name)
+        subnets = candidate_subnets(subnets, keep)
+    if params["security_groups"]:
+        groups = ec2.describe_security_groups(client, params["security_groups"])
+        checks.check_groups(params["security_groups"], groups, subnets[0]["VpcId"] if subnets else None)
+        if efa_count(interfaces) and not checks.passes_efa(groups):
+            warn(
+                f"The security groups {', '.join(params['security_groups'])} do not let all traffic in and out with "
+                "themselves as the peer; EFA will not work between the nodes."
+            )
+    subnets = _with_reservation(client, params, subnets, count)
+    unknown.extend(_missing_names(client, params, check_mode))
+    return Launch(count, interfaces, image, subnets, unknown)
+
+
+def _with_reservation(client: ec2.Client, params: Params, subnets: Any, count: int) -> list[Mapping[str, Any]]:
+    """The subnets that the capacity reservation, if one is named, can be used in."""
+    reservation_id = (params["capacity_reservation"] or {}).get("id")
+    if not reservation_id:
+        return list(subnets)
+    reservation = ec2.describe_capacity_reservation(client, reservation_id)
+    zone = checks.check_reservation(reservation, reservation_id, params["instance_type"], count)
+    return checks.in_zone(subnets, zone, reservation_id) if subnets else []
+
+
+def _missing_names(client: ec2.Client, params: Params, check_mode: bool) -> list[str]:
+    """Options that name something which does not exist: an error, but in check mode an earlier task may make it."""
+    missing = []
+    for option, what, exists in (
+        ("key_name", "key pair", ec2.key_pair_exists),
+        ("placement_group", "placement group", ec2.placement_group_exists),
+    ):
+        if params[option] and not exists(client, params[option]):
+            if not check_mode:
+                raise TrainiumError(
+                    f"{what} {params[option]} does not exist in this region; create it or check {option}"
+                )
+            missing.append(option)
+    return missing
+
+
+def requests(params: Params, launch: Launch, generation: int) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """A request for each subnet to try; one without a subnet when none exists yet."""
+    places = launch.subnets or [{"SubnetId": "", "AvailabilityZone": ""}]
+    return [
+        (place, build_request(params, launch.interfaces, launch.image, place["SubnetId"], launch.nodes, generation))
+        for place in places
+    ]
+
+
+class Launched(NamedTuple):
+    """The new nodes, and every attempt that was made."""
+
+    nodes: list[Node]
+    generation: int
+    attempts: list[dict[str, Any]]
+    request: dict[str, Any]
+
+
+def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation: int) -> Launched:
+    """One RunInstances call for all nodes, in the first subnet that has room.
+
+    A token that EC2 remembers from nodes that are gone by now gives these back: the next generation is tried then.
+    Raises NoCapacityError, or AwsCallError for anything else; nothing runs then.
+    """
+    attempts: list[dict[str, Any]] = []
+    for number in range(generation, generation + MAXIMUM_REPLAYS):
+        for place, request in requests(params, launch, number):
+            attempt = {"subnet_id": place["SubnetId"], "availability_zone": place["AvailabilityZone"]}
+            attempts.append({**attempt, "generation": number, "outcome": "launched", "message": ""})
+            try:
+                nodes = [node_of(item) for item in ec2.run_instances(client, request)]
+            except AwsCallError as error:
+                attempts[-1].update(outcome=error.code or "failed", message=error.reason)
+                if error.code not in ec2.CAPACITY_CODES:
+                    error.details["attempts"] = attempts
+                    raise
+                continue
+            if _all_gone(client, request["ClientToken"]):
+                attempts[-1].update(outcome="replayed", message="an earlier launch whose nodes are gone")
+                break
+            return Launched(nodes, number, attempts, request)
+        else:
+            raise _no_capacity(
+                params, launch.nodes, [item for item in attempts if item["generation"] == number], attempts
+            )
+    raise TrainiumError(
+        f"EC2 answered {MAXIMUM_REPLAYS} launches with nodes that are gone; wait an hour or choose another name",
+        attempts=attempts,
+    )
+
+
+def _all_gone(client: ec2.Client, token: str) -> bool:
+    """Whether EC2 answered a token with instances of long ago. Its answer to RunInstances does not tell; this does."""
+    seen = ec2.describe_instances(client, {"client-token": token})
+    return bool(seen) and all(node_of(item)["state"] in DEAD_STATES for item in seen)
+
+
+def _answer(attempt: Mapping[str, Any]) -> str:
+    """EC2's code, with its explanation where the code does not explain itself."""
+    code = str(attempt["outcome"])
+    return code if code.startswith("Insufficient") or not attempt["message"] else f"{code}: {attempt['message']}"
+
+
+def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> NoCapacityError:
+    tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({_answer(item)})" for item in last)
+    return NoCapacityError(
+        f"no capacity for {count} x {params['instance_type']}: tried {tried}; nothing was started; add a subnet of "
+        "another zone, reserve capacity, or try again later",
+        attempts=list(attempts),
+    )

@@ -1,0 +1,68 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call of FSx each, see ec2.py for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import Client, Item, one_call
+
+_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
+
+@one_call("list the file systems")
+@_retried
+def describe_all(client: Client) -> list[Item]:
+    """Every ``FileSystems[]`` item of the region; FSx has no filters."""
+    found = client.get_paginator("describe_file_systems").paginate().build_full_result()
+    return list(found.get("FileSystems", ()))
+
+
+@one_call("describe the file system")
+@_retried
+def describe(client: Client, identity: str) -> Item | None:
+    """The file system; None when there is none by that id."""
+    try:
+        found = client.describe_file_systems(FileSystemIds=[identity])["FileSystems"]
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] == "FileSystemNotFound":
+            return None
+        raise
+    return next(iter(found), None)
+
+
+@one_call("make the file system")
+@_retried
+def create(client: Client, request: Mapping[str, Any]) -> Item:
+    """The new file system. Safe to repeat: the request carries a ClientRequestToken."""
+    return dict(client.create_file_system(**request)["FileSystem"])
+
+
+@one_call("change the file system")
+@_retried
+def update(client: Client, request: Mapping[str, Any]) -> None:
+    """Safe to repeat like ``create``."""
+    client.update_file_system(**request)
+
+
+@one_call("tag the file system")
+@_retried
+def tag(client: Client, arn: str, tags: Sequence[Mapping[str, str]]) -> None:
+    client.tag_resource(ResourceARN=arn, Tags=list(tags))
+
+
+@one_call("delete the file system")
+@_retried
+def delete(client: Client, identity: str) -> None:
+    """One that is gone already is fine."""
+    try:
+        client.delete_file_system(FileSystemId=identity)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "FileSystemNotFound":
+            raise

@@ -1,0 +1,154 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What fsx_lustre does: find, plan, act, wait. Planners decide, wrappers call, this puts them in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.polling import Goal, wait_until
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
+
+Result = dict[str, Any]
+FileSystem = planner.FileSystem
+
+_TEXTS = ("name", "subnet_id", "kms_key_id", "import_path", "export_path")
+
+
+class FsxLustre:
+    """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx."""
+
+    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool) -> None:
+        self._client, self._check_mode, self._progress = client, check_mode, Progress()
+        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
+        for option in _TEXTS:
+            # Empty text, as roles pass it, means not given.
+            self._params[option] = params.get(option) or None
+        self._deadline = time.monotonic() + params["wait_timeout"]
+
+    def run(self) -> Result:
+        """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
+        params = self._params
+        checks.check_arguments(params)
+        found = [planner.file_system_of(item) for item in planner.belonging(calls.describe_all(self._client), params)]
+        plan = planner.plan_file_system(found, params)
+        if plan.create:
+            checks.check_new(planner.complete(params), self._check_mode)
+        if params["state"] == "absent":
+            return self._remove(plan)
+        return self._provide(plan)
+
+    def _provide(self, plan: planner.Plan) -> Result:
+        before = planner.shown(plan.current) if plan.current else {}
+        after = planner.predicted(self._params, plan)
+        if not self._check_mode:
+            after = self._act(plan, after)
+        return self._result(before, after, plan.changes)
+
+    def _act(self, plan: planner.Plan, expected: FileSystem) -> FileSystem:
+        if plan.current is None:
+            self._wait_gone(plan.gone_first, required=True)
+            made = planner.file_system_of(calls.create(self._client, planner.creation(self._params)))
+            return self._wait_ready(made) if self._params["wait"] else made
+        if plan.tags:
+            calls.tag(self._client, plan.current["arn"], tag_list(plan.tags))
+        if plan.update:
+            calls.update(self._client, planner.updating(plan.current, plan.update))
+        under_way = plan.update or plan.current["updating"] or plan.current["lifecycle"] != "AVAILABLE"
+        if self._params["wait"] and under_way:
+            return self._wait_ready(expected)
+        return expected
+
+    # --- state=absent ---
+
+    def _remove(self, plan: planner.Plan) -> Result:
+        if not self._check_mode:
+            for item in plan.delete:
+                calls.delete(self._client, item["file_system_id"])
+            if self._params["wait"]:
+                self._wait_gone([*plan.delete, *plan.gone_first])
+        before = {item["file_system_id"]: planner.shown(item) for item in plan.delete}
+        return {
+            "changed": plan.changes,
+            "file_system": {},
+            "file_system_id": "",
+            "dns_name": "",
+            "mount_name": "",
+            "mount_source": "",
+            "deleted": sorted(before),
+            "deleting": sorted(item["file_system_id"] for item in plan.gone_first),
+            "diff": {"before": {"file_systems": before}, "after": {"file_systems": {}}},
+        }
+
+    # --- waiting ---
+
+    def _left(self) -> float:
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    def _wait_gone(self, items: list[FileSystem], required: bool = False) -> None:
+        """Until FSx shows none of them any more. ``required``: a new one by the name must not meet the old one."""
+        for item in items:
+            identity = item["file_system_id"]
+            if required and not self._params["wait"]:
+                raise TrainiumError(f"{identity} by the same name is being deleted; wait until it is gone, or set wait")
+            goal = Goal(
+                "gone",
+                lambda seen: seen is None,
+                lambda seen: "",
+                lambda seen: f"{(seen or {}).get('FileSystemId')} ({(seen or {}).get('Lifecycle')})",
+            )
+            wait_until(goal, _looker(self._client, identity), self._left(), self._progress)
+
+    def _wait_ready(self, expected: FileSystem) -> FileSystem:
+        """Until the file system is available and no change is under way."""
+        identity, since = expected["file_system_id"], expected["last_update"]
+
+        def failed(seen: dict[str, Any] | None) -> str:
+            if seen is None:
+                return ""
+            there = planner.file_system_of(seen)
+            if there["lifecycle"] == "FAILED":
+                reason = there["failure"].rstrip(".") or "FSx gives no reason"
+                return f"{identity} could not be made: {reason}; remove it with state=absent, then run again"
+            reason = planner.failed_update(seen, since).rstrip(".")
+            return f"FSx gave up changing {identity}: {reason}" if reason else ""
+
+        goal = Goal(
+            "available",
+            lambda seen: _is(seen, "AVAILABLE") and not planner.file_system_of(seen or {})["updating"],
+            failed,
+            lambda seen: f"{identity} ({(seen or {}).get('Lifecycle') or 'not visible yet'})",
+        )
+        seen = wait_until(goal, _looker(self._client, identity), self._left(), self._progress)
+        return planner.file_system_of(seen) if seen else expected
+
+    # --- result ---
+
+    def _result(self, before: dict[str, Any], file_system: FileSystem, changed: bool) -> Result:
+        after = planner.shown(file_system)
+        return {
+            "changed": changed,
+            "file_system": after,
+            **{key: after[key] for key in ("file_system_id", "dns_name", "mount_name", "mount_source")},
+            "deleted": [],
+            "deleting": [],
+            "diff": {"before": _lasting(before), "after": _lasting(after)},
+        }
+
+
+def _looker(client: Any, identity: str) -> Any:
+    return lambda: calls.describe(client, identity)
+
+
+def _is(seen: dict[str, Any] | None, lifecycle: str) -> bool:
+    return bool(seen and seen.get("Lifecycle") == lifecycle)
+
+
+def _lasting(file_system: dict[str, Any]) -> dict[str, Any]:
+    """Without what comes and goes by itself, which is no difference that a run made."""
+    return {key: value for key, value in file_system.items() if key not in ("lifecycle", "updating")}

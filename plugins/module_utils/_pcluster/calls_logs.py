@@ -1,0 +1,67 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One CloudWatch Logs call each; failures become an AwsCallError of one sentence."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import one_call
+
+Client = Any
+Item = dict[str, Any]
+
+_RETRY = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
+
+@one_call("list the log groups")
+def log_groups(client: Client, prefix: str) -> list[str]:
+    """Names of the log groups that begin so."""
+    pages = client.get_paginator("describe_log_groups")
+    found = _RETRY(lambda: pages.paginate(logGroupNamePrefix=prefix).build_full_result())()
+    return [group["logGroupName"] for group in found.get("logGroups", ())]
+
+
+@one_call("delete the log group")
+def delete_log_group(client: Client, name: str) -> None:
+    """Delete a log group; one that is gone already is fine."""
+    try:
+        _RETRY(client.delete_log_group)(logGroupName=name)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            raise
+
+
+@one_call("list the log streams")
+def log_streams(client: Client, group: str) -> list[Item]:
+    """The streams of a group: ``logStreamName``, times in milliseconds."""
+    pages = client.get_paginator("describe_log_streams")
+    return list(_RETRY(lambda: pages.paginate(logGroupName=group).build_full_result())().get("logStreams", ()))
+
+
+@one_call("read the log")
+def log_events(
+    client: Client, group: str, stream: str, start: int | None = None, end: int | None = None, limit: int | None = None
+) -> list[Item]:
+    """``timestamp`` (milliseconds) and ``message`` of a stream's events, oldest first.
+
+    ``limit`` gives the newest so many; ``start`` and ``end`` are milliseconds since 1970.
+    """
+    request: Item = {"logGroupName": group, "logStreamName": stream, "startFromHead": limit is None}
+    request.update({key: value for key, value in (("startTime", start), ("endTime", end)) if value is not None})
+    events: list[Item] = []
+    while True:
+        # 10,000 is what one call gives at most.
+        left = 10000 if limit is None else min(limit - len(events), 10000)
+        answer = _RETRY(client.get_log_events)(**request, limit=left)
+        page = [{"timestamp": item["timestamp"], "message": item["message"]} for item in answer["events"]]
+        events = events + page if limit is None else page + events
+        token = answer["nextForwardToken" if limit is None else "nextBackwardToken"]
+        # The end of a stream is reached when the token comes back that was sent.
+        if token == request.get("nextToken") or (limit is not None and len(events) >= limit):
+            return events
+        request["nextToken"] = token

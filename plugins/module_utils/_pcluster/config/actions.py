@@ -1,0 +1,111 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Custom actions of a ParallelCluster configuration, and the rights that nodes need for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import nfs_actions
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import partition
+
+Variables = Mapping[str, Any]
+Section = dict[str, Any]
+
+EVENTS = {
+    "on_node_start": "OnNodeStart",
+    "on_node_configured": "OnNodeConfigured",
+    "on_node_updated": "OnNodeUpdated",
+}
+SSM_POLICY = "AmazonSSMManagedInstanceCore"
+
+
+def node_actions(variables: Variables, node_type: str, node: Variables) -> dict[str, Any]:
+    """The scripts of a node: its own, by event, else those of its type, after the mounting of NFS directories.
+
+    ``node_type`` is ``head``, ``compute`` or ``login``.
+    """
+    own = {**((variables.get("custom_actions") or {}).get(node_type) or {}), **(node.get("custom_actions") or {})}
+    mounts = nfs_actions(variables.get("shared_storage") or [])
+    if mounts:
+        own["on_node_configured"] = mounts + list(own.get("on_node_configured") or [])
+    return own
+
+
+def custom_actions(actions: Variables) -> Section:
+    """{on_node_configured: [{script, args}]} as ParallelCluster writes it: one script, or a sequence of them."""
+    section: Section = {}
+    for event, key in EVENTS.items():
+        scripts = [_action(item) for item in actions.get(event) or []]
+        if len(scripts) == 1:
+            section[key] = scripts[0]
+        elif scripts:
+            section[key] = {"Sequence": scripts}
+    return section
+
+
+def _action(item: Variables) -> Section:
+    action: Section = {"Script": item["script"]}
+    if item.get("args"):
+        action["Args"] = [str(value) for value in item["args"]]
+    return action
+
+
+def bucket_of(url: str) -> tuple[str, str]:
+    """Bucket and key of ``s3://bucket/key``; two empty texts for another URL."""
+    scheme, _colon, rest = url.partition("://")
+    if scheme != "s3":
+        return "", ""
+    bucket, _slash, key = rest.partition("/")
+    return bucket, key
+
+
+def script_buckets(actions: Variables) -> list[Section]:
+    """Read access to the folders that the scripts lie in; without it the node cannot fetch them."""
+    folders: dict[str, set[str]] = {}
+    for event in EVENTS:
+        for item in actions.get(event) or []:
+            bucket, key = bucket_of(str(item.get("script", "")))
+            if bucket:
+                folders.setdefault(bucket, set()).add(key.rpartition("/")[0])
+    sections = []
+    for bucket, keys in folders.items():
+        section: Section = {"BucketName": bucket}
+        folder = next(iter(keys))
+        # A bucket can be listed once; scripts in several folders need all of it.
+        if len(keys) == 1 and folder:
+            section["KeyName"] = folder + "/*"
+        sections.append(section)
+    return sections
+
+
+def iam_section(variables: Variables, node: Variables, scripts: Iterable[Section], s3: bool = True) -> Section:
+    """The Iam section: Session Manager where wanted, further policies, and S3 read access by name of the bucket.
+
+    ``node`` may give ``instance_role`` or ``instance_profile``, which ParallelCluster takes instead of the rest.
+    """
+    for key, name in (("instance_role", "InstanceRole"), ("instance_profile", "InstanceProfile")):
+        if node.get(key):
+            return {name: node[key]}
+    section: Section = {}
+    policies = [*(variables.get("iam_policies") or []), *(node.get("iam_policies") or [])]
+    if variables.get("ssm_access", True):
+        policies.insert(0, f"arn:{partition(str(variables.get('region') or ''))}:iam::aws:policy/{SSM_POLICY}")
+    if policies:
+        section["AdditionalIamPolicies"] = [{"Policy": policy} for policy in dict.fromkeys(policies)]
+    if s3:
+        access = [_s3_access(item) for item in [*(variables.get("s3_access") or []), *(node.get("s3_access") or [])]]
+        listed = {item["BucketName"] for item in access}
+        access += [item for item in scripts if item["BucketName"] not in listed]
+        if access:
+            section["S3Access"] = access
+    return section
+
+
+def _s3_access(item: Variables) -> Section:
+    section: Section = {"BucketName": item["bucket"]}
+    if item.get("key"):
+        section["KeyName"] = item["key"]
+    if item.get("write"):
+        section["EnableWriteAccess"] = True
+    return section

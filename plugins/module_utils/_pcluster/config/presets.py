@@ -1,0 +1,173 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Reference architectures as variables of the module pcluster_config.
+
+What only the account knows, such as subnets, the key, images and reservations, is given beside the preset. Further
+variables are laid upon a preset's; queues and their compute resources go by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import merge
+
+Variables = dict[str, Any]
+
+
+class PresetError(TrainiumError):
+    """There is no such preset, or it lacks a variable."""
+
+
+def _queue(name: str, resource: Variables, **options: Any) -> Variables:
+    return {"name": name, "compute_resources": [resource], **options}
+
+
+def _trn1(maximum: int) -> Variables:
+    return {"name": "trn1", "instance_type": "trn1.32xlarge", "min_count": 0, "max_count": maximum}
+
+
+# /home is shared by the head node in every cluster; /apps is a volume of its own that it shares in the same way.
+_APPS = {"type": "ebs", "name": "apps", "mount_dir": "/apps", "size": 200}
+_LUSTRE = {
+    "type": "fsx_lustre",
+    "name": "fsx",
+    "mount_dir": "/fsx",
+    "storage_capacity": 4800,
+    "deployment_type": "PERSISTENT_2",
+    "per_unit_storage_throughput": 250,
+    "data_compression_type": "LZ4",
+}
+# Head node, storage and access that the clusters for large GPU and Trainium jobs have in common.
+_TRAINING: Variables = {
+    "head_node": {"instance_type": "m5.8xlarge", "root_volume_size": 200},
+    "shared_storage": [_APPS, _LUSTRE],
+    "ephemeral_dir": "/local_scratch",
+    "monitoring": {"dashboard": True},
+    "ssm_access": True,
+}
+_P4DE = {"name": "distributed-ml", "instance_type": "p4de.24xlarge", "min_count": 0, "max_count": 4}
+_TRAINING_P4DE: Variables = {**_TRAINING, "queues": [_queue("compute-gpu", _P4DE, job_exclusive_allocation=True)]}
+_ONE_TRN1: Variables = {
+    "head_node": {"instance_type": "m5.4xlarge"},
+    "shared_storage": [{"type": "efs", "name": "shared", "mount_dir": "/shared"}],
+    "ephemeral_dir": "/scratch",
+    "queues": [_queue("compute1", _trn1(2))],
+}
+
+PRESETS: dict[str, Variables] = {
+    # Two nodes, EFS with provisioned throughput, head node in a public and compute nodes in a private subnet.
+    "trn1": {
+        "head_node": {"instance_type": "c5.4xlarge", "root_volume_size": 800},
+        "shared_storage": [
+            {"type": "efs", "name": "shared", "mount_dir": "/neuron_shared", "provisioned_throughput": 1024}
+        ],
+        "ephemeral_dir": "/scratch",
+        "queues": [_queue("compute1", _trn1(2), root_volume_size=800)],
+    },
+    # Sixteen nodes that come with a job and go after it, and set themselves up by a script.
+    "trn1_dynamic": {
+        "head_node": {"instance_type": "c5.4xlarge"},
+        "shared_storage": [{"type": "efs", "name": "shared", "mount_dir": "/shared"}],
+        "queues": [_queue("compute1", _trn1(16))],
+    },
+    "gpu": {
+        **_TRAINING,
+        "queues": [_queue("compute-gpu", {**_P4DE, "instance_type": "p4d.24xlarge"}, job_exclusive_allocation=True)],
+    },
+    "p4de_custom_ami": _TRAINING_P4DE,
+    # Docker, Pyxis and Enroot come by scripts.
+    "p4de_postinstall": _TRAINING_P4DE,
+    "p4de_g5_inference": {
+        **_TRAINING,
+        "queues": [
+            _queue("compute-gpu", _P4DE, job_exclusive_allocation=True),
+            _queue(
+                "inference-gpu",
+                {"name": "inference", "instance_type": "g5.12xlarge", "min_count": 0, "max_count": 4, "efa": False},
+            ),
+        ],
+    },
+    "trn1_custom_ami": {
+        **_TRAINING,
+        "queues": [
+            _queue(
+                "compute-trn1",
+                {"name": "distributed-ml", "instance_type": "trn1.32xlarge", "min_count": 0, "max_count": 4},
+            )
+        ],
+    },
+    "trn2": {
+        **_TRAINING,
+        "queues": [
+            _queue("compute1", {"name": "trn2", "instance_type": "trn2.48xlarge", "min_count": 0, "max_count": 2})
+        ],
+    },
+    "capacity_block": {
+        **_TRAINING,
+        "queues": [
+            _queue(
+                "compute1",
+                {"name": "trn2", "instance_type": "trn2.48xlarge", "min_count": 2, "max_count": 2},
+                capacity_type="CAPACITY_BLOCK",
+            )
+        ],
+    },
+    "login_nodes": merge(
+        _ONE_TRN1,
+        {"login_nodes": [{"name": "login", "instance_type": "m5.xlarge", "count": 2, "gracetime_period": 10}]},
+    ),
+    "accounting": merge(_ONE_TRN1, {"accounting": {"user_name": "slurm"}}),
+    "multi_queue": merge(
+        _ONE_TRN1,
+        {
+            "queues": [
+                _queue(
+                    "compile",
+                    {"name": "cpu", "instance_type": "m5.8xlarge", "min_count": 0, "max_count": 4},
+                ),
+                _queue("debug", {"name": "trn1s", "instance_type": "trn1.2xlarge", "min_count": 0, "max_count": 2}),
+            ]
+        },
+    ),
+}
+
+# What a preset is nothing without, as paths into the variables, and the reason.
+NEEDS: dict[str, dict[str, str]] = {
+    "trn1_dynamic": {"custom_actions": "the script that sets the nodes up, by its URL in S3"},
+    "p4de_custom_ami": {"custom_ami": "the image with the software"},
+    "p4de_postinstall": {"custom_actions": "the scripts for Docker, Pyxis and Enroot, by their URLs in S3"},
+    "p4de_g5_inference": {"custom_ami": "the image with the software"},
+    "trn1_custom_ami": {"custom_ami": "the image with Neuron"},
+    "capacity_block": {"capacity_reservation": "the id of the Capacity Block's reservation"},
+    "accounting": {"accounting.uri": "the database's host and port",
+                   "accounting.password_secret_arn": "the secret with its password"},
+}  # fmt: skip
+
+
+def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
+    """The variables laid upon those of a preset; without one, as they are.
+
+    Shared storage is the given one or the preset's, never both. Overrides are for the configuration and stay as they
+    are.
+
+    Raises:
+        PresetError: the preset is not known, or it needs a variable that was not given.
+    """
+    if not preset:
+        return dict(variables)
+    if preset not in PRESETS:
+        raise PresetError(f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}")
+    upon = {key: value for key, value in variables.items() if key != "overrides"}
+    base = {key: value for key, value in PRESETS[preset].items() if key != "shared_storage" or key not in upon}
+    merged: Variables = merge(base, upon)
+    if "overrides" in variables:
+        merged["overrides"] = variables["overrides"]
+    for path, what in NEEDS.get(preset, {}).items():
+        value: Any = merged
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if not value:
+            raise PresetError(f"{path} is missing; preset {preset} needs {what}")
+    return merged

@@ -1,0 +1,149 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The queues of a ParallelCluster configuration, from short variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config import types
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import (
+    custom_actions,
+    iam_section,
+    node_actions,
+    script_buckets,
+)
+
+Variables = Mapping[str, Any]
+Section = dict[str, Any]
+
+CAPACITY_BLOCK = "CAPACITY_BLOCK"
+# What the first compute resource of the first queue, the one that trains, takes from the top level.
+_SHORTCUTS = ("instance_type", "min_count", "max_count", "capacity_reservation")
+
+
+class QueueError(TrainiumError):
+    """A queue that cannot be rendered."""
+
+
+def _given(**section: Any) -> Section:
+    return {key: value for key, value in section.items() if value is not None and value not in ({}, [])}
+
+
+def render_queues(variables: Variables) -> list[Section]:
+    """SlurmQueues.
+
+    Raises:
+        QueueError: a reservation is given by id and by group.
+    """
+    queues = []
+    for number, queue in enumerate(variables.get("queues") or []):
+        resources = [dict(resource) for resource in queue.get("compute_resources") or []]
+        if number == 0 and resources:
+            shortcuts = {key: variables[key] for key in _SHORTCUTS if variables.get(key) is not None}
+            resources[0] = {**resources[0], **shortcuts}
+        queues.append(_queue(variables, {**queue, "compute_resources": resources}))
+    return queues
+
+
+def _queue(variables: Variables, queue: Variables) -> Section:
+    resources = queue["compute_resources"]
+    own_actions = node_actions(variables, "compute", queue)
+    subnets = queue.get("subnet_ids") or variables.get("compute_subnet_ids")
+    efa = [_wants_efa(resource, subnets or []) for resource in resources]
+    kinds = [str(resource.get("instance_type") or "") for resource in resources]
+    size = queue.get("root_volume_size") or max((types.root_volume_size(kind) for kind in kinds), default=200)
+    ephemeral = queue.get("ephemeral_dir") or variables.get("ephemeral_dir")
+    exclusive = queue.get("job_exclusive_allocation")
+    if exclusive is None and any(types.is_neuron(kind) for kind in kinds):
+        # Slurm knows no Neuron devices, so two jobs on a node would share them unknowingly.
+        exclusive = True
+    return _given(
+        Name=queue.get("name"),
+        CapacityType=queue.get("capacity_type"),
+        AllocationStrategy=queue.get("allocation_strategy"),
+        CapacityReservationTarget=_reservation(queue.get("capacity_reservation"), str(queue.get("name"))),
+        JobExclusiveAllocation=exclusive,
+        ComputeResources=[_compute_resource(resource, with_efa) for resource, with_efa in zip(resources, efa)],
+        ComputeSettings={
+            "LocalStorage": _given(
+                RootVolume={"Size": size, "VolumeType": "gp3", "Encrypted": True},
+                EphemeralVolume=_given(MountDir=ephemeral),
+            )
+        },
+        Networking=_given(
+            SubnetIds=subnets,
+            PlacementGroup=_placement_group(variables, queue, any(efa)),
+            SecurityGroups=queue.get("security_groups"),
+            AdditionalSecurityGroups=queue.get("additional_security_groups"),
+        ),
+        CustomActions=custom_actions(own_actions),
+        Iam=iam_section(variables, queue, script_buckets(own_actions)),
+        Image=_given(CustomAmi=queue.get("custom_ami")),
+        CustomSlurmSettings=queue.get("custom_slurm_settings"),
+        Tags=[{"Key": str(key), "Value": str(value)} for key, value in (queue.get("tags") or {}).items()],
+    )
+
+
+def _wants_efa(resource: Variables, subnets: list[str]) -> bool:
+    """EFA where it is asked for; without a word, where the type is known to have it and the nodes share a subnet."""
+    if resource.get("efa") is not None:
+        return bool(resource["efa"])
+    return bool(types.has_efa(str(resource.get("instance_type") or ""))) and len(subnets) <= 1
+
+
+def _compute_resource(resource: Variables, efa: bool) -> Section:
+    instances = resource.get("instance_types")
+    return _given(
+        Name=resource.get("name"),
+        InstanceType=resource.get("instance_type"),
+        Instances=[{"InstanceType": kind} for kind in instances] if instances else None,
+        MinCount=resource.get("min_count", 0),
+        MaxCount=resource.get("max_count", max(10, int(resource.get("min_count") or 0))),
+        Efa=_given(Enabled=efa or None, GdrSupport=resource.get("gdr_support")),
+        CapacityReservationTarget=_reservation(resource.get("capacity_reservation"), str(resource.get("name"))),
+        DisableSimultaneousMultithreading=resource.get("disable_hyperthreading"),
+        SpotPrice=resource.get("spot_price"),
+        SchedulableMemory=resource.get("schedulable_memory"),
+    )
+
+
+def _reservation(target: Variables | None, where: str) -> Section:
+    if not target:
+        return {}
+    if target.get("id") and target.get("resource_group_arn"):
+        raise QueueError(f"capacity_reservation of {where} has an id and a resource_group_arn; give one of them")
+    return _given(
+        CapacityReservationId=target.get("id"), CapacityReservationResourceGroupArn=target.get("resource_group_arn")
+    )
+
+
+def _placement_group(variables: Variables, queue: Variables, efa: bool) -> Section:
+    """Whether the nodes get a placement group of their own.
+
+    A placement group lowers latency for training over EFA and is of no use to inference. Beside a reservation that AWS
+    made, which has a placement group already, or a Capacity Block, a second one leads to insufficient capacity.
+    """
+    wanted = queue.get("placement_group")
+    if wanted is None:
+        wanted = variables.get("placement_group")
+    if wanted is None:
+        if not efa:
+            return {}
+        return {"Enabled": queue.get("capacity_type") != CAPACITY_BLOCK and not _reserved_by_aws(queue)}
+    enabled = wanted if isinstance(wanted, bool) else str(wanted).lower() in ("true", "yes")
+    if enabled or str(wanted).lower() in ("false", "no"):
+        return {"Enabled": enabled}
+    return {"Name": str(wanted)}
+
+
+def _reserved_by_aws(queue: Variables) -> bool:
+    for resource in queue["compute_resources"]:
+        target = resource.get("capacity_reservation") or queue.get("capacity_reservation")
+        if not target:
+            continue
+        owner = target.get("owner")
+        if owner == "aws" or (owner is None and types.reserved_by_aws(str(resource.get("instance_type") or ""))):
+            return True
+    return False

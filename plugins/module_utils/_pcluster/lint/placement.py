@@ -1,0 +1,181 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Rules about EFA, placement groups, reserved capacity, and what Neuron runs on.
+
+Source: the ParallelCluster, EC2 and Neuron documentation, 2026-11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import Request, nearest
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
+    RELEASES,
+    find_system,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import (
+    has_efa,
+    is_neuron,
+    reserved_by_aws,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
+    WARNING,
+    Finding,
+    Resource,
+    View,
+    queues,
+    resources,
+    section,
+    strings,
+    text,
+)
+
+CAPACITY_BLOCK = "CAPACITY_BLOCK"
+# ParallelCluster's operating systems as Ansible's facts name them.
+_SYSTEMS = {
+    "alinux2023": ("Amazon", "2023"),
+    "ubuntu2204": ("Ubuntu", "22.04"),
+    "ubuntu2404": ("Ubuntu", "24.04"),
+    "rhel8": ("RedHat", "8"),
+    "rhel9": ("RedHat", "9"),
+    "rocky8": ("Rocky", "8"),
+    "rocky9": ("Rocky", "9"),
+}
+
+
+def efa_subnets(view: View) -> Iterator[Finding]:
+    for queue_key, queue in queues(view):
+        listed = strings(section(queue, "Networking"), "SubnetIds")
+        named = [item for item in resources(view) if item.queue_key == queue_key and item.efa]
+        if len(set(listed)) > 1 and named:
+            where = f"{queue_key}/Networking/SubnetIds"
+            yield Finding(
+                where,
+                f"{where}: EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
+                "subnets; leave one subnet or switch EFA off",
+            )
+
+
+def efa_types(view: View) -> Iterator[Finding]:
+    for item in resources(view):
+        where = f"{item.key}/Efa/Enabled"
+        for _key, kind in item.instance_types:
+            known = has_efa(kind)
+            if item.efa and known is False:
+                yield Finding(where, f"{where}: {kind} has no EFA; switch it off or use a larger size of the type")
+            elif known and not item.efa and is_neuron(kind) and item.counts[1] > 1:
+                yield Finding(
+                    where,
+                    f"{where}: {kind} has EFA, and without it training over several nodes is slow; switch it on",
+                    WARNING,
+                )
+        efa = section(item.resource, "Efa")
+        if efa.get("GdrSupport") is True and not item.efa:
+            where = f"{item.key}/Efa/GdrSupport"
+            yield Finding(where, f"{where}: it needs EFA; set Enabled to true or remove it")
+
+
+def placement_groups(view: View) -> Iterator[Finding]:
+    for item in resources(view):
+        key, group = item.placement_group
+        if item.efa and not group and item.queue.get("CapacityType") != CAPACITY_BLOCK:
+            listed = strings(section(item.queue, "Networking"), "SubnetIds")
+            if len(set(listed)) <= 1:
+                yield Finding(
+                    key,
+                    f"{key} is missing; with EFA say Enabled: true for a placement group, or false where the "
+                    "reservation brings its own",
+                )
+        if group.get("Enabled") is False and (group.get("Name") or group.get("Id")):
+            yield Finding(
+                f"{key}/Enabled",
+                f"{key}/Enabled: a placement group is named and switched off at once; remove the one or the other",
+            )
+        if not _in_group(item):
+            continue
+        where = f"{key}/{'Enabled' if 'Enabled' in group else 'Name'}"
+        if item.queue.get("CapacityType") == CAPACITY_BLOCK:
+            yield Finding(
+                where,
+                f"{where}: a Capacity Block has its own placement, beside which a placement group leads to "
+                "insufficient capacity; set Enabled to false",
+            )
+        elif _made_by_aws(item, view):
+            _key, target = item.reservation
+            name = target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
+            yield Finding(
+                where,
+                f"{where}: the reservation {name} is one that AWS makes with its own placement group, beside which "
+                "another leads to insufficient capacity; set Enabled to false, or state that the reservation is your "
+                "own",
+            )
+
+
+def _in_group(item: Resource) -> bool:
+    _key, group = item.placement_group
+    return group.get("Enabled") is not False and bool(group.get("Enabled") or group.get("Name") or group.get("Id"))
+
+
+def _made_by_aws(item: Resource, view: View) -> bool:
+    """Whether a resource's reservation was made by AWS: as stated, else as the rule is for its instance type."""
+    _key, target = item.reservation
+    name = target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
+    if not name or name in view.own_reservations:
+        return False
+    return name in view.reservations_of_aws or any(reserved_by_aws(kind) for _key, kind in item.instance_types)
+
+
+def capacity_blocks(view: View) -> Iterator[Finding]:
+    for item in resources(view):
+        key, target = item.reservation
+        minimum, maximum = item.counts
+        if item.queue.get("CapacityType") == "SPOT" and target:
+            where = f"{item.queue_key}/CapacityType"
+            yield Finding(
+                where, f"{where}: spot instances never use a reservation; set ONDEMAND or remove {key.split('/')[-1]}"
+            )
+        if item.queue.get("CapacityType") != CAPACITY_BLOCK:
+            continue
+        if not target.get("CapacityReservationId"):
+            where = f"{item.key}/CapacityReservationTarget/CapacityReservationId"
+            yield Finding(where, f"{where} is missing; a Capacity Block is used by the id of its reservation")
+        if minimum != maximum or minimum < 1:
+            where = f"{item.key}/MinCount"
+            yield Finding(
+                where,
+                f"{where}: the nodes of a Capacity Block are static, so that MinCount and MaxCount are equal and above "
+                f"0, not {minimum} and {maximum}; set both to the number of reserved instances",
+            )
+
+
+def neuron_system(view: View) -> Iterator[Finding]:
+    """Whether Neuron runs on the operating system of a cluster with Neuron devices."""
+    system_name = text(section(view.configuration, "Image").get("Os"))
+    kinds = sorted({kind for item in resources(view) for _key, kind in item.instance_types if is_neuron(kind)})
+    if system_name not in _SYSTEMS or not kinds:
+        return
+    sdk = view.neuron_sdk or next((release.sdk for release in RELEASES if release.torch), "")
+    distribution, version = _SYSTEMS[system_name]
+    system = find_system(distribution, version)
+    best = nearest(Request(sdk, distribution, version), system) if system else None
+    if best == sdk:
+        return
+    older = f", or pin Neuron SDK {best}" if best else ""
+    yield Finding(
+        "Image/Os",
+        f"Image/Os: PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; use "
+        f"ubuntu2404{older}",
+    )
+
+
+def _names(items: list[Resource]) -> str:
+    return ", ".join(str(item.resource.get("Name")) for item in items)
+
+
+RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+    efa_subnets,
+    efa_types,
+    placement_groups,
+    capacity_blocks,
+    neuron_system,
+)

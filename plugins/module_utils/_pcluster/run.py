@@ -1,0 +1,218 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the module pcluster does: look, decide, rehearse, act, wait. Planners decide, wrappers call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_logs as logs
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.calls import PclusterError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import Library, snake
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_stack import Stack
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_update import Update
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import ENDS
+
+Result = dict[str, Any]
+VERSION_TAG = "parallelcluster:version"
+# In these states CloudFormation takes an update.
+AT_REST = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+
+
+class Pcluster:
+    """One cluster. ``configuration`` is the wanted one, None for a cluster that shall go."""
+
+    def __init__(
+        self,
+        library: Library,
+        stack: Stack,
+        cloudwatch: Any,
+        params: Mapping[str, Any],
+        configuration: dict[str, Any] | None,
+        check_mode: bool,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._library, self._stack, self._cloudwatch = library, stack, cloudwatch
+        self._params, self._configuration = params, configuration
+        self._check_mode, self._warn = check_mode, warn
+        self._name: str = params["name"]
+        # Whether this run waits for what it finds under way; a check does not.
+        self._waits = bool(params["wait"]) and not check_mode
+        self._result: Result = {
+            "changed": False,
+            "operation": "none",
+            "cluster": None,
+            "change_set": [],
+            "validation_messages": [],
+            "fleet_stopped": False,
+            "deleted_log_groups": [],
+            "diff": {"before": {}, "after": {}},
+        }
+
+    def run(self) -> Result:
+        """Bring the cluster to the wanted state; returns the module's result. Raises TrainiumError."""
+        if not planner.NAME.match(self._name):
+            raise TrainiumError(
+                "name must begin with a letter and have at most 60 letters, digits and hyphens, and nothing else"
+            )
+        if self._params["state"] == "present" and not self._configuration:
+            raise TrainiumError("state=present needs configuration or configuration_file, and it must not be empty")
+        while True:
+            stack = self._find()
+            state = self._read_cluster() if stack and self._params["state"] == "present" else None
+            same = state is not None and planner.same_configuration(state["configuration"], self._configuration)
+            status = stack["StackStatus"] if stack else None
+            step = planner.next_step(self._params["state"], status, same, self._waits)
+            if step.action == "refuse":
+                raise self._refusal(step.text, stack or {})
+            if not step.action.startswith("wait_"):
+                break
+            self._join(step.action, stack or {})
+        if step.action == "create":
+            self._create()
+        elif step.action == "update":
+            self._update(state or {}, (stack or {})["StackId"])
+        elif step.action == "delete":
+            self._delete(stack or {})
+        elif state:
+            self._result["cluster"] = snake(state["cluster"])
+        if self._params["state"] == "absent":
+            # With nobody waiting, nodes may still write into their logs.
+            self._delete_logs(gone=status is None or (step.action == "delete" and self._params["wait"]))
+        return self._result
+
+    # --- looking ---
+
+    def _find(self) -> dict[str, Any] | None:
+        stack = self._stack.look()
+        if stack and VERSION_TAG not in {tag["Key"] for tag in stack.get("Tags", ())}:
+            raise TrainiumError("CloudFormation has a stack of this name that ParallelCluster did not make")
+        return stack
+
+    def _read_cluster(self) -> dict[str, Any] | None:
+        state: dict[str, Any] | None = self._library.call("cluster_state", cluster_name=self._name)
+        return state
+
+    def _describe(self) -> None:
+        self._result["cluster"] = snake(self._library.call("describe_cluster", cluster_name=self._name))
+
+    def _refusal(self, text: str, stack: Mapping[str, Any]) -> TrainiumError:
+        """A refusal; of a creation that failed it says why."""
+        if "creation of the cluster failed" not in text:
+            return TrainiumError(text)
+        advice = "; delete it with state=absent, then create it again"
+        return self._stack.failure(
+            "the creation of the cluster", stack["StackStatus"], stack["StackId"], self._failure_code(), advice
+        )
+
+    def _failure_code(self) -> str:
+        """ParallelCluster's own name for why a creation failed, such as HeadNodeBootstrapFailure; '' if it has none."""
+        try:
+            failures = self._library.call("describe_cluster", cluster_name=self._name).get("failures")
+        except PclusterError:
+            # A cluster that is being taken back may be gone by now; the stack's events say more anyway.
+            return ""
+        return str(failures[0].get("failureCode") or "") if failures else ""
+
+    def _join(self, action: str, stack: Mapping[str, Any]) -> None:
+        """Wait for what an earlier run, or somebody else, has begun; the next look judges how it ended."""
+        kind = action.partition("_")[2]
+        status = self._stack.wait(kind, stack["StackId"], self._params["wait_timeout"])
+        if kind == "delete" and status not in ENDS[kind].done:
+            raise self._stack.failure("the deletion of the cluster", status, stack["StackId"])
+
+    # --- creating ---
+
+    def _create(self) -> None:
+        params = self._params
+        arguments = {
+            "cluster_name": self._name,
+            "cluster_configuration": self._configuration,
+            "suppress_validators": params["suppress_validators"] or None,
+            "validation_failure_level": params["validation_failure_level"],
+        }
+        # A refused dry run is quicker than a refused creation, and leaves nothing behind.
+        rehearsal = self._library.dry_run("create_cluster", **arguments)
+        self._result.update(
+            changed=True,
+            operation="create",
+            validation_messages=planner.validation_messages(rehearsal),
+            diff={"before": {}, "after": self._configuration},
+        )
+        if self._check_mode:
+            return
+        made = self._library.call("create_cluster", rollback_on_failure=params["rollback_on_failure"], **arguments)
+        if params["wait"]:
+            arn = made["cluster"]["cloudformationStackArn"]
+            status = self._stack.wait("create", arn, params["wait_timeout"])
+            if status not in ENDS["create"].done:
+                advice = "; delete the cluster with state=absent before the next try"
+                raise self._stack.failure("the creation of the cluster", status, arn, self._failure_code(), advice)
+        self._describe()
+
+    # --- updating ---
+
+    def _update(self, state: Mapping[str, Any], arn: str) -> None:
+        refusal = planner.version_refusal(state["version"], state["installed"])
+        if refusal:
+            raise TrainiumError(refusal)
+        update = Update(self._library, self._stack, self._params, self._configuration or {})
+        changes = update.rehearse(state["cluster"].get("computeFleetStatus") or "UNKNOWN")
+        self._result.update(validation_messages=update.messages, cluster=snake(state["cluster"]))
+        if changes is None:
+            self._warn(
+                f"The configuration of {self._name} differs from the cluster's in keys that ParallelCluster ignores in "
+                "an update; nothing was changed."
+            )
+            return
+        self._result.update(
+            changed=True,
+            operation="update",
+            change_set=changes,
+            fleet_stopped=update.stops_fleet,
+            diff=planner.changes_shown(changes),
+        )
+        if not self._check_mode:
+            update.perform(arn)
+            self._describe()
+
+    # --- deleting ---
+
+    def _delete(self, stack: Mapping[str, Any]) -> None:
+        before = {"cluster": self._name, "status": stack["StackStatus"]}
+        self._result.update(changed=True, operation="delete", diff={"before": before, "after": {}})
+        if self._check_mode:
+            return
+        # Keeping what the configuration gives up means updating the stack, which must be at rest for it.
+        keep = self._params["keep_logs"] and stack["StackStatus"] in AT_REST
+        try:
+            self._library.call("delete_cluster_keep_logs" if keep else "delete_cluster", cluster_name=self._name)
+        except PclusterError as error:
+            if "incompatible" not in error.message:
+                raise
+            version = next(tag["Value"] for tag in stack["Tags"] if tag["Key"] == VERSION_TAG)
+            raise TrainiumError(
+                f"the cluster was made by ParallelCluster {version}, which the installed one cannot delete; "
+                f"name an interpreter with aws-parallelcluster=={version} (pcluster_python)"
+            ) from error
+        if self._params["wait"]:
+            self._join("wait_delete", stack)
+
+    def _delete_logs(self, gone: bool) -> None:
+        """Delete the log groups of this name, unless they are to be kept or nodes still write into them."""
+        if self._params["keep_logs"]:
+            return
+        groups = self._stack.all_log_groups()
+        if groups and not gone:
+            self._warn(f"The log groups of {self._name} are deleted by the next run, when the cluster is gone.")
+            return
+        self._result["deleted_log_groups"] = groups
+        if not groups:
+            return
+        self._result["changed"] = True
+        self._result["diff"]["before"] = {**self._result["diff"]["before"], "log_groups": groups}
+        if not self._check_mode:
+            for group in groups:
+                logs.delete_log_group(self._cloudwatch, group)

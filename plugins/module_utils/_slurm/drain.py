@@ -1,0 +1,135 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Which nodes get jobs: the verdicts on the nodes and what Slurm says of them -> whom to drain, whom to resume. Pure.
+
+A drain of ours has a reason that begins with ``acceptance: ``. Nobody else's drain is ever touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
+
+PREFIX = "acceptance: "
+# Slurm shows longer reasons cut off in most places.
+LONGEST_REASON = 200
+
+PASSED, FAILED, HELD = "passed", "failed", "held"
+
+
+@dataclass
+class Plan:
+    """What Slurm is to be told, by node."""
+
+    drain: dict[str, str] = field(default_factory=dict)
+    resume: list[str] = field(default_factory=list)
+
+
+def is_ours(node: SlurmNode) -> bool:
+    """Whether it is drained for a reason of ours."""
+    return node.drained and node.reason.startswith(PREFIX)
+
+
+def drain_reason(reasons: Iterable[str]) -> str:
+    """One line for Slurm, without what would need quoting."""
+    text = re.sub(r"[^\x20-\x7e]|[\"'`\\]", " ", PREFIX + ", ".join(reasons))
+    text = re.sub(r" +", " ", text).strip()
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3].rstrip() + "..."
+
+
+def plan_gate(failures: Mapping[str, Sequence[str]], slurm: Mapping[str, SlurmNode]) -> Plan:
+    """``failures`` are the reasons by node, empty for a sound one; nodes that Slurm does not know are left out."""
+    plan = Plan()
+    for name, reasons in failures.items():
+        node = slurm.get(name)
+        if node is None:
+            continue
+        if not reasons:
+            if is_ours(node):
+                plan.resume.append(name)
+        elif not node.drained or (is_ours(node) and node.reason != drain_reason(reasons)):
+            plan.drain[name] = drain_reason(reasons)
+    return plan
+
+
+def slurm_check(name: str, node: SlurmNode | None) -> dict[str, Any]:
+    """The check ``slurm`` of a node that Slurm should use, in the shape of an acceptance check."""
+    check: dict[str, Any] = {"name": "slurm", "result": "ok", "found": None, "wanted": "usable"}
+    check.update(reason="", message="")
+    if node is None:
+        advice = "name it in slurm_compute_nodes and run the role slurm"
+        return {
+            **check,
+            "result": "failed",
+            "reason": "unknown to Slurm",
+            "message": f"Slurm does not know it; {advice}.",
+        }
+    if node.usable:
+        return {**check, "found": "usable"}
+    if node.drained:
+        return {**check, "result": "skipped", "found": "drained", "message": f"drained: {node.reason}"}
+    why = f" ({node.reason})" if node.reason not in ("", "none") else ""
+    return {
+        **check,
+        "result": "failed",
+        "found": node.state,
+        "reason": f"{node.state} in Slurm",
+        "message": f"Slurm has it as {node.state}{why}; look into /var/log/slurm/slurmd.log on {name}.",
+    }
+
+
+def tcp_check(check: str, port: int, error: str | None) -> dict[str, Any]:
+    """Whether the head reached a port of a node; None: it did."""
+    done: dict[str, Any] = {
+        "name": check,
+        "result": "ok",
+        "found": "open",
+        "wanted": "open",
+        "reason": "",
+        "message": "",
+    }
+    if error is None:
+        return done
+    reason = f"port {port} cannot be reached from the head ({error})"
+    advice = "let the cluster's security group pass all traffic within itself, and see whether the service runs"
+    return {**done, "result": "failed", "found": error, "reason": reason, "message": f"{reason}; {advice}."}
+
+
+def outcome(reasons: Sequence[str], node: SlurmNode | None, resumed: bool = False) -> str:
+    """PASSED nodes run jobs, FAILED ones do not, HELD ones are sound but drained; ``resumed`` ones would not be."""
+    if reasons:
+        return FAILED
+    return HELD if node is not None and node.drained and not resumed else PASSED
+
+
+def reasons_of(checks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is wrong according to some checks."""
+    return [check["reason"] for check in checks if check["result"] == "failed"]
+
+
+def verdicts(
+    addresses: Mapping[str, str],
+    checks: Mapping[str, list[dict[str, Any]]],
+    reasons: Mapping[str, Sequence[str]],
+    slurm: Mapping[str, SlurmNode],
+    order: Sequence[str],
+    resumed: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """One record a node: those of ``order`` first, then the others. ``resumed`` are nodes that would be resumed."""
+    place = {name: index for index, name in enumerate(order)}
+    found = []
+    for name, against in sorted(reasons.items(), key=lambda item: place.get(item[0], len(place))):
+        node = slurm.get(name)
+        found.append(
+            {
+                "name": name,
+                "address": addresses.get(name, ""),
+                "result": outcome(against, node, name in resumed),
+                "slurm_reason": node.reason if node is not None and node.drained else "",
+                "checks": checks[name],
+            }
+        )
+    return found

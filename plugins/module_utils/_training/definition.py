@@ -1,0 +1,215 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One definition of a training job and all that follows from it. Pure.
+
+A definition names a preset and what differs from it. ``resolve`` completes it, refuses what cannot run with one
+sentence, and adds what templates and tasks need: names, folder, commands, number of nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import (
+    RefusedError,
+    arguments,
+    check,
+    check_path,
+    end_epoch,
+    limit_seconds,
+    shown,
+)
+
+# What a key is where neither definition nor preset have it.
+DEFAULTS: dict[str, Any] = {
+    "name": "training",
+    "files": [],
+    "fetch": [],
+    "packages": [],
+    "requirements": [],
+    "prepare": {},
+    "script": "",
+    "args": {},
+    "steps": 0,
+    "nodes": 0,
+    "min_nodes": 0,
+    "processes_per_node": "auto",
+    "time_limit": "24:00:00",
+    "env": {},
+    "compile": {
+        "enabled": False,
+        "steps": 10,
+        "command": ["neuron_parallel_compile"],
+        "args": {},
+        "steps_argument": "steps_this_run",
+        "success": "Total failed compilations: 0",
+        "time_limit": "6:00:00",
+    },
+    "checkpoint": {"steps": 0, "keep": 3, "resume": True},
+    "requeue": True,
+    "stop_before": 120,
+    "ends_at": "",
+    "cache": {
+        # Where Neuron's compiler keeps it anyway.
+        "directory": "/var/tmp/neuron-compile-cache",  # noqa: S108
+        "clear_locks": True,
+        "keep_days": 0,
+    },
+    "driver_reload": False,
+    "reserved_port": 48620,
+}
+# A script of one's own has nothing to do with the preset's data and arguments.
+OF_A_SCRIPT = ("files", "fetch", "packages", "requirements", "prepare", "args", "env", "compile", "steps")
+NONE = "none"
+LAUNCHERS = ("slurm", "torchrun")
+# The job's folder ends in so many digits of the definition and then in those of the number of nodes.
+DEFINITION_DIGITS = 8
+MOST_NODES = 0xFFFF
+
+
+def resolve(
+    definition: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]], context: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The whole definition, and beside its keys what the role needs.
+
+    ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
+    nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
+    -> checksum of its content) and ``active`` (scripts of the jobs in Slurm's queue).
+
+    Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
+    (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
+    ``prepare_argv`` (arguments of the scripts), ``limit_seconds`` (0 for none), ``ends_at_epoch`` (0 for never) and
+    ``cache_is_local``.
+
+    Raises ValueError with one sentence for a definition that cannot be run.
+    """
+    check_path("training_job_directory", context["directory"])
+    check_path("training_job_venv_path", context["venv_path"])
+    if context["launcher"] not in LAUNCHERS:
+        raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use slurm or torchrun.")
+    whole = complete(definition, presets)
+    check(whole)
+    digest = _digest(whole, context)
+    stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
+    count = _running_count(stem, context.get("active") or ()) or _count(whole, context)
+    folder = f"{stem}{count:04x}"
+    # Of a preset only: what a user writes is taken as it is.
+    whole = complete(definition, presets, {"{directory}": context["directory"], "{folder}": folder})
+    least = min(int(whole["min_nodes"]) or count, count)
+    limited = {**whole["args"], **_limited(whole["compile"]), **whole["compile"]["args"]}
+    whole.update(
+        digest=f"{digest}{count:04x}",
+        folder=folder,
+        log=f"{folder}/train.log",
+        compile_log=f"{folder}/compile.log",
+        count=count,
+        least=least,
+        compile_name=f"{whole['name'][:56]}-compile",
+        nodes_option=str(count) if least == count else f"{least}-{count}",
+        argv=arguments(whole["args"]),
+        compile_argv=arguments(limited, "compile.args"),
+        prepare_argv=arguments(whole["prepare"].get("args", {}), "prepare.args"),
+        env={name: str(value) for name, value in whole["env"].items()},
+        limit_seconds=limit_seconds(whole["time_limit"]),
+        ends_at_epoch=end_epoch(whole["ends_at"]),
+        ends_at=str(whole["ends_at"]),
+        cache_is_local=not whole["cache"]["directory"].startswith("s3://"),
+    )
+    return whole
+
+
+def complete(
+    definition: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]], tokens: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The definition over its preset, and that over the defaults. ``tokens`` are replaced in the preset's texts."""
+    if not isinstance(definition, Mapping):
+        raise ValueError(f"The definition of the training job is {shown(definition)}; write a dictionary.")
+    name = definition.get("preset", "bert")
+    if name != NONE and (not isinstance(name, str) or name not in presets):
+        raise RefusedError("preset", name, f"use one of {', '.join([*sorted(presets), NONE])}")
+    preset = {} if name == NONE else presets[name]
+    if "script" in definition:
+        preset = {key: value for key, value in preset.items() if key not in OF_A_SCRIPT}
+    unknown = sorted(str(key) for key in definition if key not in DEFAULTS and key != "preset")
+    if unknown:
+        raise ValueError(f"The training job has no key {shown(unknown[0])}; use {', '.join(['preset', *DEFAULTS])}.")
+    _check_shapes(definition)
+    whole = merged(merged(DEFAULTS, _replaced(preset, tokens or {})), definition)
+    whole["preset"] = name
+    return whole
+
+
+def _check_shapes(definition: Mapping[str, Any]) -> None:
+    """What is merged key by key has to have keys, and none that nobody reads."""
+    for key in ("compile", "checkpoint", "cache", "prepare"):
+        value = definition.get(key, {})
+        if not isinstance(value, Mapping):
+            raise RefusedError(key, value, "use a dictionary")
+        known = DEFAULTS[key] or ("script", "args")
+        for name in value:
+            if name not in known:
+                raise RefusedError(f"a key of {key}", name, f"use {', '.join(known)}")
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``over`` laid over ``base``, dictionaries within key by key."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def _replaced(value: Any, tokens: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        for token, text in tokens.items():
+            value = value.replace(token, text)
+        return value
+    if isinstance(value, Mapping):
+        return {key: _replaced(one, tokens) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replaced(one, tokens) for one in value]
+    return value
+
+
+def _limited(compiling: Mapping[str, Any]) -> dict[str, Any]:
+    """The argument that limits the steps; the preset or the script has none where it bears no name."""
+    return {compiling["steps_argument"]: int(compiling["steps"])} if compiling["steps_argument"] else {}
+
+
+def _digest(whole: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    """Everything that the job consists of, but its nodes: another file or argument makes another job."""
+    parts = [whole, context["checksums"], context["venv_path"], context["launcher"]]
+    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=True)
+    return sha256(text.encode()).hexdigest()[:DEFINITION_DIGITS]
+
+
+def _running_count(stem: str, active: Sequence[str]) -> int:
+    """With how many nodes this definition is in the queue already; 0 where it is not.
+
+    A node that is lost or gained while the job runs makes no second job of it.
+    """
+    for script in active:
+        folder = str(PurePosixPath(script).parent)
+        digits = folder[len(stem) :]
+        if folder.startswith(stem) and len(digits) == 4 and all(one in "0123456789abcdef" for one in digits):
+            return int(digits, 16)
+    return 0
+
+
+def _count(whole: Mapping[str, Any], context: Mapping[str, Any]) -> int:
+    """How many nodes the job asks for."""
+    usable, wanted, least = len(context["usable"]), int(whole["nodes"]), int(whole["min_nodes"])
+    count = wanted or usable
+    least = least or count
+    advice = f"{usable} of {context['known']} nodes of the cluster take jobs; see sinfo for the others"
+    if least > usable or not 1 <= count <= MOST_NODES:
+        raise RefusedError(
+            "min_nodes" if whole["min_nodes"] else "nodes", least if whole["min_nodes"] else count, advice
+        )
+    if least > count:
+        raise RefusedError("min_nodes", least, f"use no more than the {count} nodes of the job")
+    return count

@@ -1,0 +1,253 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: etc_hosts
+version_added: 0.1.0
+short_description: Keep the names of a cluster in /etc/hosts, once and right
+description:
+  - Puts one entry for every node of a cluster into a marked block of C(/etc/hosts).
+  - Takes the same names out of every other line, so that a loopback entry such as C(127.0.1.1 fqdn short), a stale
+    address or a C(.pcluster) alias cannot send a collective or a rendezvous to the wrong interface.
+  - Lines that do not name a node of the cluster are never touched. A file in which somebody else gave every node its
+    right entry, and which has none of the faults of RV(faults), stays as it is.
+  - A full name of more than 63 characters, which NCCL and the Neuron runtime cannot resolve, gets a line of its own
+    behind that of the shorter name. It can still be looked up, but the node never calls itself by it.
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  entries:
+    description:
+      - The entries in the format of C(/etc/hosts), one node a line - the address, the full name, the short name.
+      - Text and not a list, so that it is rendered once for the whole cluster and then only copied.
+      - The last name of a line is the node's host name; more than 63 characters are refused. So are what is no address,
+        a loopback address, and a name or address that occurs twice.
+      - Required if O(mode=entries).
+    type: str
+  mode:
+    description:
+      - V(entries) gives every node its entry and takes its names out of all other lines.
+      - V(strip-alias) only takes away names under C(.pcluster), which ParallelCluster up to 3.5.1 gave to the wrong
+        address of nodes with several network interfaces. A line that has no other name goes with it.
+    type: str
+    choices: [entries, strip-alias]
+    default: entries
+  node:
+    description:
+      - The host name of this node, by which its own entry is known in RV(faults).
+      - By default the machine is asked.
+    type: str
+  marker:
+    description: What the comments around the block say, after C(# BEGIN) and C(# END).
+    type: str
+    default: trainium.cluster
+  path:
+    description: The file to write.
+    type: path
+    default: /etc/hosts
+  backup:
+    description: Whether to keep a copy of the file, with the time in its name, before it is changed.
+    type: bool
+    default: true
+  cloud_init_config:
+    description:
+      - A configuration file of cloud-init, whose text is returned in RV(cloud_init).
+      - Where it is given, cloud-init is asked first. While it is at work the file is left alone, as cloud-init may
+        still write it; repeat the task until C(cloud_init.finished) is true.
+    type: path
+  unsafe_writes:
+    description: Whether to write in place where the file cannot be replaced, as with a bind mount in a container.
+    type: bool
+    default: false
+seealso:
+  - module: ansible.builtin.blockinfile
+"""
+
+EXAMPLES = r"""
+- name: Give two nodes one name and one address everywhere
+  trainium.cluster.internal.etc_hosts:
+    entries: |
+      192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10
+      192.0.2.11 ip-192-0-2-11.us-west-2.compute.internal ip-192-0-2-11
+
+- name: Take away the aliases of an old ParallelCluster and nothing else
+  trainium.cluster.internal.etc_hosts:
+    mode: strip-alias
+"""
+
+RETURN = r"""
+faults:
+  description: What was wrong with the file. Empty for a sound one.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - The kind of the fault, V(loopback), V(stale_address), V(stale_line), V(no_own_entry), V(no_entry),
+          V(full_name_unknown), V(pcluster_alias), V(long_name) or V(other_name_first).
+      type: str
+      sample: loopback
+    message:
+      description: The fault in words, with its examples.
+      type: str
+      sample: "a node's name on a loopback address: 127.0.1.1 ip-192-0-2-10"
+    count:
+      description: How many lines or names show it.
+      type: int
+      sample: 1
+    examples:
+      description: The first five of these lines or names.
+      type: list
+      elements: str
+      sample: ["127.0.1.1 ip-192-0-2-10"]
+before:
+  description: The lines that go, at most 20 and then how many more there are. The diff has all of them.
+  returned: success
+  type: list
+  elements: str
+  sample: ["127.0.1.1 ip-192-0-2-10"]
+after:
+  description: The lines that come, at most 20 and then how many more there are. The diff has all of them.
+  returned: success
+  type: list
+  elements: str
+  sample: ["192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
+repaired:
+  description: The lines outside the block that named a node of the cluster and were corrected, as they were.
+  returned: success
+  type: list
+  elements: str
+  sample: ["127.0.1.1 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
+cloud_init:
+  description: Whether cloud-init is on the host, has finished, and what O(cloud_init_config) says.
+  returned: O(cloud_init_config) is given
+  type: dict
+  sample: {"present": true, "finished": true, "config": "manage_etc_hosts: false\n"}
+backup_file:
+  description: Where the file as it was is kept.
+  returned: changed and O(backup=true), outside check mode
+  type: str
+  sample: /etc/hosts.2113.2026-11-21@07:00:00~
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.entries import (
+    EtcHostsError,
+    check_length,
+    parse_entries,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.plan import (
+    EtcHostsPlan,
+    changed_lines,
+    plan_etc_hosts,
+    plan_strip_alias,
+)
+
+
+def _read(path: Path) -> str:
+    """The file as text in which every byte survives; empty when there is no file."""
+    return path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+
+
+def _write(module: AnsibleModule, path: Path, content: str) -> None:
+    """Replace the file in one step, so that no reader ever sees half of it."""
+    temporary = staged(module, content.encode("utf-8", "surrogateescape"))
+    if not path.exists():
+        os.chmod(temporary, 0o644)
+    module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
+
+
+def _plan(module: AnsibleModule, current: str) -> EtcHostsPlan:
+    if module.params["mode"] == "strip-alias":
+        return plan_strip_alias(current)
+    own = module.params["node"] or os.uname().nodename
+    check_length(own)
+    return plan_etc_hosts(current, parse_entries(module.params["entries"] or ""), module.params["marker"], own)
+
+
+def _cloud_init(module: AnsibleModule) -> dict[str, Any]:
+    """What the host's cloud-init is at; without one there is nothing to wait for."""
+    program = module.get_bin_path("cloud-init")
+    if program is None:
+        return {"present": False, "finished": True, "config": ""}
+    code, output, errors = module.run_command([program, "status"], environ_update={"LC_ALL": "C"})
+    # 1 and 2: it has finished with errors or warnings, which is for others to judge.
+    if code not in (0, 1, 2):
+        reason = (errors.strip().splitlines() or [f"code {code}"])[-1]
+        module.fail_json(msg=f"cloud-init does not say how far it is ({reason}); run 'cloud-init status' on the host.")
+    finished = re.search(r"status: (running|not run|not started)", output) is None
+    return {"present": True, "finished": finished, "config": _read(Path(module.params["cloud_init_config"]))}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "entries": {"type": "str"},
+            "mode": {"type": "str", "choices": ["entries", "strip-alias"], "default": "entries"},
+            "node": {"type": "str"},
+            "marker": {"type": "str", "default": "trainium.cluster"},
+            "path": {"type": "path", "default": "/etc/hosts"},
+            "backup": {"type": "bool", "default": True},
+            "cloud_init_config": {"type": "path"},
+            "unsafe_writes": {"type": "bool", "default": False},
+        },
+        required_if=[("mode", "entries", ["entries"])],
+        supports_check_mode=True,
+    )
+    path = Path(os.path.realpath(module.params["path"]))
+    asked: dict[str, Any] = {}
+    if module.params["cloud_init_config"]:
+        asked["cloud_init"] = _cloud_init(module)
+        if not asked["cloud_init"]["finished"]:
+            module.exit_json(changed=False, repaired=[], faults=[], before=[], after=[], **asked)
+    try:
+        current = _read(path)
+        plan = _plan(module, current)
+    except EtcHostsError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"{path} cannot be read ({error.strerror}); run the task as root.")
+
+    gone, come = changed_lines(current, plan.content)
+    result: dict[str, Any] = {
+        "changed": plan.content != current,
+        "repaired": plan.repaired,
+        "faults": [
+            {"kind": fault.kind, "message": fault.message, "count": fault.count, "examples": fault.examples}
+            for fault in plan.faults
+        ],
+        "before": gone,
+        "after": come,
+        **asked,
+    }
+    if module._diff:
+        header = str(path)
+        result["diff"] = {"before": current, "after": plan.content, "before_header": header, "after_header": header}
+    if result["changed"] and not module.check_mode:
+        if module.params["backup"] and path.exists():
+            result["backup_file"] = module.backup_local(str(path))
+        _write(module, path, plan.content)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,272 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_info
+version_added: 0.1.0
+short_description: What of Neuron's and EFA's software and hardware a node has
+description:
+  - Asks a node in one call for everything that the roles of this collection decide by - its system, packages, files,
+    EFA installer and interfaces, Neuron driver and devices, and Python interpreter.
+  - Tools that are not installed are no error; what they would say is empty then.
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+options:
+  packages:
+    description: System packages to look for, by dpkg or rpm.
+    type: list
+    elements: str
+    default: []
+  files:
+    description: Files whose SHA-1 is wanted, to compare it with what they should hold.
+    type: list
+    elements: path
+    default: []
+  space:
+    description: Folders whose free space is wanted; of one that is not there, that of the nearest folder above it.
+    type: list
+    elements: path
+    default: []
+  environment:
+    description: The folder of a Python virtual environment that is looked at; empty for none.
+    type: path
+  python:
+    description: An interpreter, by name or path, whose version is wanted.
+    type: str
+    default: python3
+seealso:
+  - module: ansible.builtin.package_facts
+"""
+
+EXAMPLES = r"""
+- name: Ask what a node has
+  trainium.cluster.internal.node_info:
+    packages: [aws-neuronx-dkms]
+    files: [/etc/apt/sources.list.d/neuron.sources]
+  register: node
+
+- name: Show its Neuron cores
+  ansible.builtin.debug:
+    msg: "{{ inventory_hostname }} has {{ node.neuron.cores }} NeuronCores in {{ node.neuron.devices }} devices"
+"""
+
+RETURN = r"""
+kernel:
+  description: The running kernel, and whether headers for it are there.
+  returned: success
+  type: dict
+  contains:
+    release:
+      description: Its release.
+      type: str
+      sample: 6.8.0-1021-aws
+    headers:
+      description: Whether modules can be built for it.
+      type: bool
+ptrace_scope:
+  description: The value of C(kernel.yama.ptrace_scope), or -1 where the kernel has no such setting.
+  returned: success
+  type: int
+  sample: 1
+packages:
+  description: The installed ones of O(packages), each with its version and whether it is held.
+  returned: success
+  type: dict
+  sample: {"aws-neuronx-dkms": {"version": "2.29.0.0", "held": true}}
+files:
+  description: The SHA-1 of each of O(files), empty where there is no such file.
+  returned: success
+  type: dict
+  sample: {"/etc/apt/sources.list.d/neuron.sources": ""}
+environment:
+  description: What O(environment) is, empty values where there is none.
+  returned: success
+  type: dict
+  contains:
+    python:
+      description: Version of its interpreter, empty where it cannot be run any more.
+      type: str
+      sample: "3.12"
+    digest:
+      description: A digest of the names and versions of everything that is installed in it.
+      type: str
+    note:
+      description: What a role wrote into the file C(.trainium) in it.
+      type: str
+space:
+  description: The free space of each of O(space), in MiB.
+  returned: success
+  type: dict
+  sample: {"/opt": 412345}
+python:
+  description: Version of the interpreter, empty where there is none.
+  returned: success
+  type: str
+  sample: "3.12"
+efa:
+  description: The EFA software and what libfabric sees.
+  returned: success
+  type: dict
+  contains:
+    installer:
+      description: Version of the installer that ran last, empty where none did.
+      type: str
+      sample: 1.51.0
+    fi_info:
+      description: Where C(fi_info) is, empty where it is not installed.
+      type: str
+      sample: /opt/amazon/efa/bin/fi_info
+    interfaces:
+      description: How many EFA interfaces C(fi_info) lists.
+      type: int
+      sample: 8
+    addresses:
+      description: How many network interfaces beside the loopback one have an IPv4 address.
+      type: int
+      sample: 1
+neuron:
+  description: The Neuron driver and devices.
+  returned: success
+  type: dict
+  contains:
+    built:
+      description: Version of the driver that was built for the running kernel, empty where there is none.
+      type: str
+      sample: 2.29.0.0
+    loaded:
+      description: Whether the driver is loaded, seen by its device files.
+      type: bool
+    running:
+      description: Version of the loaded driver where the kernel tells it, else empty.
+      type: str
+      sample: 2.29.0.0
+    devices:
+      description: How many devices C(neuron-ls) lists.
+      type: int
+      sample: 16
+    cores:
+      description: How many NeuronCores they have.
+      type: int
+      sample: 32
+"""
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
+from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import ask, find_tool, package_lines
+
+VERSION_LOCKS = "/etc/dnf/plugins/versionlock.list"
+
+
+def _text(path: str) -> str:
+    """A file's text; empty where it is not there or may not be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _sha1(path: str) -> str:
+    file = Path(path)
+    # Not for security: it is compared with Ansible's own checksum of what the file should hold.
+    return hashlib.sha1(file.read_bytes(), usedforsecurity=False).hexdigest() if file.is_file() else ""
+
+
+def _space(path: str) -> int:
+    """Free space for ordinary users in MiB."""
+    folder = next(parent for parent in (Path(path), *Path(path).parents) if parent.exists())
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize // 2**20
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """An environment by its files: nothing in it is run, which would cost as much as all the rest."""
+    root = Path(folder)
+    if not folder or not (root / "bin" / "python").exists():
+        return {"python": "", "digest": "", "note": ""}
+    installed = sorted(entry.name for entry in root.glob("lib/python3*/site-packages/*.dist-info"))
+    return {
+        "python": node_state.parse_python_version(_text(f"{folder}/pyvenv.cfg")),
+        "digest": hashlib.sha256("\n".join(installed).encode()).hexdigest(),
+        "note": _text(f"{folder}/.trainium").strip(),
+    }
+
+
+def _packages(module: AnsibleModule) -> dict[str, dict[str, Any]]:
+    names = module.params["packages"]
+    if not names:
+        return {}
+    return node_state.parse_packages(package_lines(module, names), _text(VERSION_LOCKS).splitlines())
+
+
+def _kernel() -> dict[str, Any]:
+    release = platform.release()
+    return {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")}
+
+
+def _efa(module: AnsibleModule) -> dict[str, Any]:
+    addresses = ask(module, "ip", "-4", "-oneline", "address", "show", "scope", "global") or ""
+    return {
+        "installer": node_state.parse_efa_packages(_text("/opt/amazon/efa_installed_packages")),
+        "fi_info": find_tool(module, "fi_info") or "",
+        "interfaces": len(node_state.parse_fi_info(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
+        "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
+    }
+
+
+def _neuron(module: AnsibleModule) -> dict[str, Any]:
+    devices = node_state.parse_neuron_ls(ask(module, "neuron-ls", "-j") or "")
+    return {
+        "built": (ask(module, "modinfo", "-F", "version", "neuron") or "").strip(),
+        "loaded": os.path.exists("/dev/neuron0"),
+        "running": _text("/sys/module/neuron/version").strip(),
+        "devices": len(devices),
+        "cores": node_state.cores_of(devices),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "packages": {"type": "list", "elements": "str", "default": []},
+            "files": {"type": "list", "elements": "path", "default": []},
+            "environment": {"type": "path"},
+            "space": {"type": "list", "elements": "path", "default": []},
+            "python": {"type": "str", "default": "python3"},
+        },
+        supports_check_mode=True,
+    )
+    ptrace_scope = _text("/proc/sys/kernel/yama/ptrace_scope").strip()
+    module.exit_json(
+        changed=False,
+        kernel=_kernel(),
+        ptrace_scope=int(ptrace_scope) if ptrace_scope.isdigit() else -1,
+        packages=_packages(module),
+        files={path: _sha1(path) for path in module.params["files"]},
+        environment=_environment(module.params["environment"] or ""),
+        space={path: _space(path) for path in module.params["space"]},
+        python=node_state.parse_python_version(ask(module, module.params["python"], "--version") or ""),
+        efa=_efa(module),
+        neuron=_neuron(module),
+    )
+
+
+if __name__ == "__main__":
+    main()

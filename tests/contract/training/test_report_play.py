@@ -1,0 +1,124 @@
+"""playbooks/report.yml and playbooks/status.yml as a user runs them, with this machine as head node without Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+FOLDER = "bert-0123456789ab"
+
+
+def lines(first: int, last: int) -> str:
+    return "".join(
+        f"LOG Wed Dec 21 00:{step // 60:02}:{step % 60:02} 2022 - (0, {step}) step_loss : {9 - step / 100:.2f} "
+        f"learning_rate : 2.80e-06 throughput : {100 + step % 5}.00\n"
+        for step in range(first, last + 1)
+    )
+
+
+RESUMED = (
+    "JOB nodes=2 processes=4\n"
+    + lines(1, 60)
+    + "JOB nodes=1 processes=2\ntraining: resumed from step 40\n"
+    + lines(41, 100)
+)
+REPORT = {
+    "name": "bert",
+    "job_id": 7,
+    "nodes": 2,
+    "processes": 4,
+    "hosts": "n[1-2]",
+    "steps": 100,
+    "initial_loss": 8.99,
+    "final_loss": 8.0,
+    "throughput": 102.0,
+    "log_host": "node",
+    # The last start, which the log has 40 seconds after the first: with it an hour.
+    "started_at": 1671580040,
+    "ended_at": 1671583600,
+    "node_details": [{"name": "n1", "address": "192.0.2.1", "instance_type": "trn1.32xlarge"}],
+    "versions": {"torch": "2.9.0"},
+}
+
+
+@pytest.fixture
+def head(tmp_path: Path) -> Path:
+    """A head node's folder for trainings, with one that has been made and has no log yet."""
+    (tmp_path / "head" / "jobs" / FOLDER).mkdir(parents=True)
+    return tmp_path / "head"
+
+
+def play(head: Path, name: str, *arguments: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    inventory = head.parent / "hosts.ini"
+    inventory.write_text(
+        f"[head]\nnode ansible_connection=local ansible_python_interpreter={sys.executable}\n[compute]\nnode\n",
+        encoding="utf-8",
+    )
+    known = {"training_job_directory": str(head), "trainium_report_dir": str(head.parent / "reports"), **variables}
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
+    command += [str(REPOSITORY / "playbooks" / f"{name}.yml"), "-e", json.dumps(known), *arguments]
+    environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(head.parent / "tmp"), "ANSIBLE_NOCOLOR": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=120
+    )
+
+
+def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
+    (head / "jobs" / FOLDER / "train.log").write_text(RESUMED, encoding="utf-8")
+    (head / "jobs" / FOLDER / "report.json").write_text(json.dumps(REPORT), encoding="utf-8")
+    prices = {"trn1.32xlarge": 21.5}
+    done = play(head, "report", trainium_price_per_hour=prices)
+    assert done.returncode == 0, done.stdout
+    reports = head.parent / "reports"
+    found = json.loads((reports / "report.json").read_text(encoding="utf-8"))
+    assert found == {**REPORT, "log": str(reports / "bert.log")}
+    metrics = json.loads((reports / "metrics.json").read_text(encoding="utf-8"))
+    assert [step["step"] for step in metrics["steps"]] == list(range(1, 101))
+    assert (metrics["summary"]["restarts"], metrics["summary"]["steps_redone"]) == (1, 20)
+    assert metrics["cost"]["usd"] == 21.5
+    assert "<h1>bert</h1>" in (reports / "report.html").read_text(encoding="utf-8")
+    assert len(list((reports / "tensorboard" / "bert").iterdir())) == 1
+    again = play(head, "report", trainium_price_per_hour=prices)
+    assert "changed=0 " in again.stdout, again.stdout
+
+
+def test_a_training_that_runs_is_reported_as_far_as_it_is(head: Path) -> None:
+    log = head / "jobs" / FOLDER / "train.log"
+    log.write_text("JOB nodes=2 processes=4\n" + lines(1, 30)[:-5], encoding="utf-8")
+    done = play(head, "report", training_job_name="bert")
+    assert done.returncode == 0, done.stdout
+    found = json.loads((head.parent / "reports" / "report.json").read_text(encoding="utf-8"))
+    assert (found["steps"], found["nodes"], found["processes"]) == (29, 2, 4)
+    assert "Running: figures so far" in (head.parent / "reports" / "report.html").read_text(encoding="utf-8")
+    shown = play(head, "status", "--start-at-task=Ask the head node")
+    assert "bert: without Slurm: step 30" in shown.stdout, shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("other", "has no training named other; run playbooks/training.yml first."),
+        ("bert", "bert has not started and has no log yet; try again when playbooks/status.yml shows it as running."),
+    ],
+)
+def test_where_there_is_nothing_to_report_it_says_so(head: Path, name: str, sentence: str) -> None:
+    done = play(head, "report", training_job_name=name)
+    assert done.returncode == 2
+    assert sentence in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not (head.parent / "reports").exists()
+
+
+def test_check_mode_changes_nothing(head: Path) -> None:
+    (head / "jobs" / FOLDER / "train.log").write_text(RESUMED, encoding="utf-8")
+    (head / "jobs" / FOLDER / "report.json").write_text(json.dumps(REPORT), encoding="utf-8")
+    done = play(head, "report", "--check", "--diff")
+    assert done.returncode == 0, done.stdout
+    assert not (head.parent / "reports").exists()

@@ -1,0 +1,103 @@
+"""Members that may be unpacked, and those that would lead out of the folder, tried on a real file system."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
+    Guard,
+    Member,
+    UnsafeMemberError,
+    inside,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def member(name: str, kind: str = "file", target: str = "") -> Member:
+    return Member(name, kind, 0, 0o644, target)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [member("../a")],
+        [member("a/../../b")],
+        [member("/etc/passwd")],
+        [member("a\0b")],
+        [member(".")],
+        [member("dev", "other")],
+        [member("link", "symlink", "/etc")],
+        [member("link", "symlink", "")],
+        [member("link", "symlink", "../x")],
+        [member("a/link", "symlink", "../../x")],
+        # Through the link k, which is the folder itself, the parent would be reached.
+        [member("k", "symlink", "."), member("a/b/link", "symlink", "../../k/..")],
+        [member("link", "symlink", "a"), member("link/b")],
+        [member("a/b"), member("a", "symlink", "c")],
+        [member("a"), member("a/b")],
+        [member("hard", "hardlink", "missing")],
+        [member("link", "symlink", "a"), member("hard", "hardlink", "link")],
+        [member("hard", "hardlink", "../outside")],
+    ],
+)
+def test_refused(members: list[Member]) -> None:
+    guard = Guard()
+    with pytest.raises(UnsafeMemberError):
+        for item in members:
+            guard.admit(item)
+
+
+def test_admitted() -> None:
+    guard = Guard()
+    members = [member(".", "directory"), member("./a/b"), member("a", "directory"), member("a/b")]
+    members += [member("a/link", "symlink", "../a/b"), member("a/hard", "hardlink", "./a/b")]
+    assert [guard.admit(item) for item in members] == ["", "a/b", "a", "a/b", "a/link", "a/hard"]
+
+
+names = st.lists(st.sampled_from(["a", "b", "..", ".", ""]), min_size=1, max_size=5).map("/".join)
+kinds = st.sampled_from(["file", "directory", "symlink", "hardlink"])
+
+
+@given(st.lists(st.builds(member, names, kinds, names), max_size=8))
+def test_nothing_that_is_admitted_reaches_out_of_the_folder(members: list[Member]) -> None:
+    with tempfile.TemporaryDirectory() as parent:
+        root = os.path.join(os.path.realpath(parent), "root")
+        os.mkdir(root)
+        for name in ("a", "b"):
+            # What a link would reach outside is there.
+            os.mkdir(os.path.join(parent, name))
+        guard, links = Guard(), []
+        for item in members:
+            try:
+                path = guard.admit(item)
+            except UnsafeMemberError:
+                continue
+            target = os.path.join(root, path)
+            if item.kind == "directory":
+                os.makedirs(target, exist_ok=True)
+                continue
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if item.kind == "file":
+                with open(target, "w", encoding="utf-8"):
+                    pass
+            else:
+                links.append((target, item))
+        for target, item in links:
+            if os.path.lexists(target):
+                os.unlink(target)
+            if item.kind == "symlink":
+                os.symlink(item.target, target)
+            elif os.path.exists(os.path.join(root, inside(item.target))):
+                os.link(os.path.join(root, inside(item.target)), target)
+        for folder, folders, files in os.walk(root):
+            for name in folders + files:
+                try:
+                    found = os.path.realpath(os.path.join(folder, name), strict=True)
+                except OSError:
+                    # A link to nothing, or to itself, leads nowhere.
+                    continue
+                assert found == root or found.startswith(root + "/")
+        assert sorted(os.listdir(parent)) == ["a", "b", "root"]

@@ -1,0 +1,40 @@
+"""Secrets are taken out of logs."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._diagnose.masks import masked, masked_lines
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("aws_secret_access_key = wJalr/bPx+", "aws_secret_access_key = ****"),
+        ('{"SecretAccessKey": "wJalr", "x": 1}', '{"SecretAccessKey": "****", "x": 1}'),
+        ("GET /a?X-Amz-Signature=0a1b&X-Amz-Date=1", "GET /a?X-Amz-Signature=****&X-Amz-Date=1"),
+        ("Authorization: Bearer abc.def", "Authorization: ****"),
+        ("key AKIAIOSFODNN7EXAMPLE used", "key **** used"),
+        ("HF_TOKEN=hf_" + "a" * 30, "HF_TOKEN=****"),
+        ("login with hf_" + "a" * 30, "login with ****"),
+        ("no secret: a token ring, password-less", "no secret: a token ring, password-less"),
+    ],
+)
+def test_secrets_are_masked(line: str, wanted: str) -> None:
+    assert masked(line) == wanted
+
+
+def test_a_private_key_is_masked() -> None:
+    begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+    assert masked_lines(["a", begin, "MIIE", "x==", end, "b"]) == ["a", begin, "****", "****", end, "b"]
+
+
+@given(st.lists(st.text()))
+def test_any_text_keeps_its_number_of_lines(lines: list[str]) -> None:
+    assert len(masked_lines(lines)) == len(lines)
+
+
+@given(st.text(alphabet="ABCDEFabcdef0123456789/+", min_size=1))
+def test_no_letter_of_a_named_secret_is_left(secret: str) -> None:
+    assert masked(f"password={secret} end") == "password=**** end"

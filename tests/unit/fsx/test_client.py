@@ -1,0 +1,58 @@
+"""How a host gets the Lustre client: every system, the kernels at the edges, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.client import Client, LustreError, plan_client
+
+
+def plan(system: str, version: str, kernel: str, installed: str = "", *types: str) -> Client:
+    return plan_client(system, version, kernel, installed, types or ("SCRATCH_2",), "node-1")
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "kernel", "method", "release", "package"),
+    [
+        ("Ubuntu", "22.04", "6.8.0-1021-aws", "apt", "jammy", "lustre-client-modules-6.8.0-1021-aws"),
+        ("Ubuntu", "24.04", "6.8.0-1021-aws", "apt", "noble", "lustre-client-modules-6.8.0-1021-aws"),
+        ("Amazon", "2023", "6.1.79-99.167.amzn2023.x86_64", "dnf", "", "lustre-client"),
+        ("Amazon", "2023", "6.12.1-1.amzn2023.x86_64", "dnf", "", "lustre-client"),
+        ("Amazon", "2", "5.10.144-127.601.amzn2.x86_64", "extras", "lustre", "lustre-client"),
+        ("Amazon", "2", "5.10.100-99.1.amzn2.x86_64", "extras", "lustre2.10", "lustre-client"),
+        ("Rocky", "9.7", "5.14.0-611.5.1.el9_7.x86_64", "yum", "9", "kmod-lustre-client"),
+        ("Rocky", "9.4", "5.14.0-427.13.1.el9_4.x86_64", "yum", "9.4", "kmod-lustre-client"),
+    ],
+)
+def test_every_system_has_its_way(
+    system: str, version: str, kernel: str, method: str, release: str, package: str
+) -> None:
+    client = plan(system, version, kernel)
+    assert (client.method, client.release, client.packages[0]) == (method, release, package)
+
+
+@pytest.mark.parametrize("types", [("SCRATCH_1",), ("PERSISTENT_1", "PERSISTENT_2"), ("",)])
+def test_a_client_that_fits_is_kept_on_any_system(types: tuple[str, ...]) -> None:
+    assert plan("Debian", "12", "6.1.0-29-amd64", "2.15.6_1fsx", *types) == Client("none")
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "kernel", "installed", "message"),
+    [
+        ("Debian", "12", "6.1.0-29-amd64", "", "no Lustre client for Debian 12"),
+        ("Ubuntu", "20.04", "5.15.0-1051-aws", "", "no Lustre client for Ubuntu 20.04"),
+        ("Ubuntu", "24.04", "6.8.0-45-generic", "", "aws kernels only"),
+        ("Ubuntu", "24.04", "6.8.0-1021-aws", "2.10.8", r"too old \(2.10.8\): PERSISTENT_2 needs 2.12"),
+        ("Amazon", "2", "5.10.100-99.1.amzn2.x86_64", "", "too old .2.10, the only one for kernel 5.10.100"),
+        ("Amazon", "2", "6.1.1-1.amzn2.x86_64", "", "no Lustre client for Amazon Linux 2"),
+        ("Amazon", "2023", "6.1.78-1.amzn2023.x86_64", "", "update the kernel and reboot"),
+        ("Rocky", "9.2", "5.14.0-284.11.1.el9_2.x86_64", "", "no Lustre client in the FSx repository"),
+        ("Rocky", "8.9", "4.18.0-513.el8.x86_64", "", "no Lustre client for Rocky 8.9"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_sentence(
+    system: str, version: str, kernel: str, installed: str, message: str
+) -> None:
+    with pytest.raises(LustreError, match=message) as found:
+        plan(system, version, kernel, installed, "SCRATCH_2", "PERSISTENT_2")
+    assert str(found.value).count("\n") == 0
+    assert "node-1" in str(found.value)

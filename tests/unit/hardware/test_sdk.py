@@ -1,0 +1,108 @@
+"""The matrix of SDK releases: what fits together is planned, what cannot work is refused with what does."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.filter.neuron_sdk import neuron_sdk
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import (
+    PACKAGES,
+    NeuronSdkError,
+    Request,
+    numbers,
+    plan,
+    torchvision_of,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import RELEASES, SYSTEMS
+from hypothesis import given
+from hypothesis import strategies as st
+
+UBUNTU = ("Ubuntu", "24.04")
+
+
+def refusal(*arguments: str, **options: object) -> str:
+    with pytest.raises(NeuronSdkError) as caught:
+        plan(Request(*arguments, **options))  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_the_default_release_has_the_versions_of_the_release_page() -> None:
+    found = plan(Request("2.31.1", *UBUNTU, python="3.12"))
+    assert found.packages == {
+        "aws-neuronx-dkms": "2.29.0.0",
+        "aws-neuronx-collectives": "2.33.10.0",
+        "aws-neuronx-runtime-lib": "2.33.10.0",
+        "aws-neuronx-tools": "2.31.15.0",
+    }
+    assert found.pip == ["torch-neuronx==2.9.0.2.15.32035", "neuronx-cc==2.26.6360.0"]
+    assert found.codename == "noble"
+
+
+def test_a_release_without_pytorch_is_refused_where_pytorch_is_wanted() -> None:
+    assert refusal("2.32.0", *UBUNTU).endswith("set neuron_sdk_version to 2.31.1")
+    assert plan(Request("2.32.0", *UBUNTU, torch="")).pip == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        (("2.31.1", "Ubuntu", "22.04"), {}, "does not support Ubuntu 22.04, whose last release is 2.29.1"),
+        (("2.31.1", *UBUNTU), {"python": "3.10"}, "needs Python 3.11 to 3.13, and the interpreter is 3.10"),
+        (("2.31.1", "Amazon", "2023"), {"python": "3.12"}, "does not run on Amazon Linux 2023"),
+        (("2.31.1", "Debian", "12"), {}, "AWS serves no Neuron packages for Debian 12"),
+        (("2.31.1", "Fedora", "42"), {}, "Neuron has no packages for Fedora 42: use Ubuntu 24.04"),
+        (("2.31", *UBUNTU), {}, "Neuron SDK 2.31 is not one that this collection knows"),
+        (("2.31.1", *UBUNTU), {"torch": "2.8"}, "set neuron_sdk_version to 2.28.1"),
+        (("2.31.1", *UBUNTU), {"versions": {"aws-neuronx-dkms": "2.26.10.0"}}, "is older than"),
+        (("2.28.1", *UBUNTU), {"versions": {"aws-neuronx-dkms": "2.29.0.0"}}, "needs aws-neuronx-runtime-lib 2.33"),
+        (("2.31.1", *UBUNTU), {"versions": {"aws-neuron-dkms": "1.0"}}, "which is no package of Neuron"),
+    ],
+)
+def test_what_cannot_work_is_refused(arguments: tuple[str, ...], options: dict[str, object], sentence: str) -> None:
+    assert sentence in refusal(*arguments, **options)
+
+
+def test_a_mirror_may_have_what_aws_has_not() -> None:
+    assert plan(Request("2.31.1", "Debian", "12", python="3.11", mirror=True)).codename == "bookworm"
+
+
+def test_an_interpreter_that_no_release_supports_gets_advice_about_the_interpreter() -> None:
+    assert "install Python 3.11 to 3.13 and name it in neuron_venv_python" in refusal("2.31.1", *UBUNTU, python="3.14")
+
+
+@given(
+    st.sampled_from([release.sdk for release in RELEASES]),
+    st.sampled_from(sorted(SYSTEMS)),
+    st.sampled_from(["", "latest", "2.9", "2.8", "2.5", "1.13", "1.12", "9"]),
+    st.sampled_from(["", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]),
+    st.booleans(),
+)
+def test_the_advised_release_always_works(
+    sdk: str, system: tuple[str, str], torch: str, python: str, mirror: bool
+) -> None:
+    request = Request(sdk, *system, torch=torch, python=python, mirror=mirror)
+    try:
+        found = plan(request)
+    except NeuronSdkError as error:
+        advice = str(error).rsplit("set neuron_sdk_version to ", 1)
+        if len(advice) == 2:
+            assert plan(request._replace(sdk=advice[1])).sdk == advice[1]
+    else:
+        assert sorted(found.packages) == sorted(PACKAGES)
+        assert bool(found.pip) == bool(torch)
+
+
+def test_the_matrix_is_in_order_and_its_drivers_fit_their_runtimes() -> None:
+    assert [release.sdk for release in RELEASES] == sorted((r.sdk for r in RELEASES), key=numbers, reverse=True)
+    for release in RELEASES:
+        assert bool(release.torch) == bool(release.pythons[0])
+        assert plan(Request(release.sdk, *UBUNTU, torch="")).packages["aws-neuronx-dkms"] == release.driver
+
+
+def test_torchvision_follows_pytorch() -> None:
+    assert [torchvision_of(version) for version in ("2.9.0.2.15", "2.1.2", "1.13.1")] == ["0.24.*", "0.16.*", "0.14.*"]
+
+
+def test_the_filter_gives_the_sentence_and_not_an_error() -> None:
+    found = neuron_sdk("2.32.0", *UBUNTU)
+    assert found["refused"].endswith("2.31.1.") and found["packages"] == {}
+    assert neuron_sdk("2.31.1", *UBUNTU)["torchvision"] == "0.24.*"

@@ -1,0 +1,58 @@
+"""The module node_check on this machine with programs that play Neuron's and EFA's tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.modules.internal import node_check
+
+
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, **arguments: Any) -> dict[str, Any]:
+    arguments = {
+        "name": "a",
+        "address": "192.0.2.1",
+        "instance_type": "trn1.32xlarge",
+        "folders": [str(tmp_path)],
+        "_ansible_remote_tmp": str(tmp_path),
+        "skip": ["driver", "clock"],
+        **arguments,
+    }
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        node_check.main()
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def results(found: dict[str, Any]) -> dict[str, str]:
+    return {check["name"]: check["result"] for check in found["checks"]}
+
+
+def test_tools_are_asked_where_they_are_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listing = json.dumps([{"neuron_device": index, "nc_count": 2} for index in range(15)])
+    program(tmp_path / "neuron-ls", f"echo '{listing}'")
+    program(tmp_path / "fi_info", 'for i in 1 2 3 4 5 6 7 8; do echo "    domain: rdmap${i}s0-rdm"; done')
+    found = run(capsys, tmp_path, disk={str(tmp_path): 0.001, "/nowhere": 1}, nofile="1")
+    shown = results(found)
+    assert (shown["devices"], shown["cores"], shown["efa"], shown["disk"]) == ("failed", "ok", "ok", "failed")
+    assert found["gate"]["failures"] == ["15 of 16 Neuron devices", "/nowhere is not there"]
+    assert (found["changed"], found["gate"]["cores"], found["gate"]["torchrun"]) == (False, 30, False)
+
+
+def test_a_tool_that_hangs_is_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tmp_path / "neuron-ls", "sleep 30; true")
+    found = run(capsys, tmp_path, timeout=1, skip=["efa", "driver", "clock"])
+    assert found["gate"]["failures"] == ["neuron-ls hangs"]
+
+
+def test_numbers_have_no_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "give no units" in run(capsys, tmp_path, nofile="64k")["msg"]
+    assert "give no units" in run(capsys, tmp_path, disk={"/": "10G"})["msg"]

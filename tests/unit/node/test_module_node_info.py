@@ -1,0 +1,93 @@
+"""The module node_info on this machine, with small programs in the place of the tools that it asks."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.modules.internal import node_info
+
+
+def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
+    """The module's result."""
+    with patch_module_args(arguments), pytest.raises(SystemExit) as end:
+        node_info.main()
+    assert not end.value.code
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def program(folder: Path, name: str, output: str, code: int = 0) -> None:
+    """A program that prints something and ends with a code."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {code}\n")
+    file.chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is searched before all others."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def test_nothing_installed_is_no_error(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(capsys, packages=["no-such-package-anywhere"], files=["/no/such/file"], environment="/no/such/folder")
+    assert found["packages"] == {}
+    assert found["files"] == {"/no/such/file": ""}
+    assert found["environment"] == {"python": "", "digest": "", "note": ""}
+    assert found["kernel"]["release"] == platform.release()
+    assert not found["changed"]
+
+
+def test_the_tools_are_asked_and_their_answers_counted(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tools, "neuron-ls", json.dumps([{"neuron_device": 0, "nc_count": 8}, {"neuron_device": 1, "nc_count": 8}]))
+    program(tools, "fi_info", "provider: efa\n    domain: rdmap0s6-rdm\nprovider: efa\n    domain: rdmap1s6-rdm")
+    program(tools, "modinfo", "2.29.0.0")
+    program(tools, "dpkg-query", "aws-neuronx-tools\thold\tinstalled\t2.31.15.0", code=1)
+    program(tools, "python9", "Python 9.1.2")
+    found = run(capsys, packages=["aws-neuronx-tools", "aws-neuronx-dkms"], python="python9")
+    assert (found["neuron"]["devices"], found["neuron"]["cores"], found["neuron"]["built"]) == (2, 16, "2.29.0.0")
+    assert (found["efa"]["interfaces"], found["efa"]["fi_info"]) == (2, str(tools / "fi_info"))
+    assert found["packages"] == {"aws-neuronx-tools": {"version": "2.31.15.0", "held": True}}
+    assert found["python"] == "9.1"
+
+
+def test_a_tool_that_fails_says_nothing(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tools, "neuron-ls", "no neuron device found", code=1)
+    program(tools, "fi_info", "fi_getinfo: -61", code=61)
+    found = run(capsys)
+    assert (found["neuron"]["devices"], found["efa"]["interfaces"]) == (0, 0)
+
+
+def test_files_and_space(tmp_path: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "file"
+    file.write_text("text")
+    below = str(tmp_path / "not" / "there")
+    found = run(capsys, files=[str(file)], space=[str(tmp_path), below])
+    assert found["files"] == {str(file): "372ea08cab33e71c02c651dbc83a474d32c676ea"}
+    assert found["space"][below] == found["space"][str(tmp_path)] > 0
+
+
+def test_an_environment_is_told_by_what_is_installed(
+    tmp_path: Path, tools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "venv"
+    site = root / "lib" / "python3.12" / "site-packages"
+    (site / "numpy-2.4.6.dist-info").mkdir(parents=True)
+    (root / "bin").mkdir()
+    (root / "bin" / "python").touch()
+    (root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.3\n")
+    (root / ".trainium").write_text("wanted digest\n")
+    before = run(capsys, environment=str(root))["environment"]
+    assert (before["python"], before["note"]) == ("3.12", "wanted digest")
+    (site / "torch-2.9.0.dist-info").mkdir()
+    assert run(capsys, environment=str(root))["environment"]["digest"] != before["digest"]
+    (root / "bin" / "python").unlink()
+    assert run(capsys, environment=str(root))["environment"]["python"] == ""

@@ -1,0 +1,143 @@
+"""signed_archive and openpgp_key over real HTTP, with a real key: what is refused leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.signing import Key
+
+MODULES = "ansible_collections.trainium.cluster.plugins.modules.internal"
+
+
+class Site(SimpleHTTPRequestHandler):
+    """Serves a folder; a file whose name begins with ``cut`` ends in the middle."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        content = source.read()
+        outputfile.write(content[: len(content) // 2] if "/cut" in self.path else content)
+
+
+@pytest.fixture(scope="module")
+def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, str]]:
+    """Folder and URL of a site with a signed archive, and the fingerprint of its key."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "tool").mkdir()
+    (folder / "tool" / "install.sh").write_text("#!/bin/sh\n", encoding="utf-8")
+    with tarfile.open(folder / "tool.tar.gz", "w:gz") as archive:
+        archive.add(folder / "tool", "tool")
+    key = Key(folder / "ring", "Publisher <publisher@example.org>")
+    fingerprint = key.fingerprint()
+    key.export(folder / "key.asc", armor=True)
+    key.detach(folder / "tool.tar.gz")
+    (folder / "cut.tar.gz").write_bytes((folder / "tool.tar.gz").read_bytes())
+    (folder / "tampered.tar.gz").write_bytes((folder / "tool.tar.gz").read_bytes() + b"\0")
+    (folder / "notes.txt").write_text("no archive\n", encoding="utf-8")
+    key.detach(folder / "notes.txt")
+
+    def handler(*arguments: Any) -> Site:
+        return Site(*arguments, directory=str(folder))
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}", fingerprint
+    server.shutdown()
+
+
+def run(module: str, temporary: Path, **options: Any) -> dict[str, Any]:
+    """What a module answers; its temporary folders are made in ``temporary``."""
+    arguments = {**options, "_ansible_remote_tmp": str(temporary), "_ansible_keep_remote_files": False}
+    process = subprocess.run(
+        [sys.executable, "-m", f"{MODULES}.{module}", json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
+        check=False,
+    )
+    answer: dict[str, Any] = json.loads(process.stdout)
+    return answer
+
+
+def archive(publisher: tuple[Path, str, str], name: str = "tool.tar.gz", signed: str = "") -> dict[str, str]:
+    """The options for an archive of the site."""
+    _folder, site, fingerprint = publisher
+    return {
+        "archive": f"{site}/{name}",
+        "signature": f"{site}/{signed or name}.sig",
+        "key": f"{site}/key.asc",
+        "fingerprint": fingerprint,
+    }
+
+
+def test_signed_archive_is_unpacked(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    answer = run("signed_archive", tmp_path, **archive(publisher))
+    assert answer["changed"]
+    folder = Path(answer["path"])
+    assert (folder / "tool" / "install.sh").read_text(encoding="utf-8") == "#!/bin/sh\n"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    # Nothing else stays: not the archive, not a key ring.
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_files_on_the_host_stay(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    folder, _site, fingerprint = publisher
+    paths = {"archive": f"{folder}/tool.tar.gz", "signature": f"{folder}/tool.tar.gz.sig", "key": f"{folder}/key.asc"}
+    assert run("signed_archive", tmp_path, fingerprint=fingerprint, **paths)["changed"]
+    assert all(Path(path).is_file() for path in paths.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "signed", "sentence"),
+    [
+        ("tampered.tar.gz", "tool.tar.gz", "its content is not what was signed"),
+        ("cut.tar.gz", "tool.tar.gz", "the connection ended after"),
+        ("missing.tar.gz", "tool.tar.gz", "missing.tar.gz was not fetched: HTTP Error 404"),
+        ("tool.tar.gz", "notes.txt", "tool.tar.gz is refused because its content is not what was signed"),
+        ("notes.txt", "notes.txt", "notes.txt was not unpacked"),
+    ],
+)
+def test_refused_archive_leaves_nothing(
+    publisher: tuple[Path, str, str], tmp_path: Path, name: str, signed: str, sentence: str
+) -> None:
+    answer = run("signed_archive", tmp_path, **archive(publisher, name, signed))
+    assert answer["failed"]
+    assert sentence in answer["msg"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_checksum_is_refused(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    answer = run("signed_archive", tmp_path, sha256="0" * 64, **archive(publisher))
+    assert "has the SHA-256" in answer["msg"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_key_is_kept_once(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    folder, site, fingerprint = publisher
+    dest = tmp_path / "keyrings" / "tool.asc"
+    options = {"source": f"{site}/key.asc", "fingerprint": fingerprint, "dest": str(dest), "mode": "0644"}
+    assert run("openpgp_key", tmp_path, _ansible_check_mode=True, **options)["changed"]
+    assert not dest.exists()
+    assert run("openpgp_key", tmp_path, **options)["changed"]
+    assert dest.read_bytes() == (folder / "key.asc").read_bytes()
+    assert dest.stat().st_mode & 0o777 == 0o644
+    assert not run("openpgp_key", tmp_path, **options)["changed"]
+
+
+def test_another_key_is_not_kept(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    _folder, site, _fingerprint = publisher
+    dest = tmp_path / "tool.asc"
+    answer = run("openpgp_key", tmp_path, source=f"{site}/key.asc", fingerprint="A" * 40, dest=str(dest))
+    assert "key.asc holds the key" in answer["msg"]
+    assert list(tmp_path.iterdir()) == []

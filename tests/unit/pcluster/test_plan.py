@@ -1,0 +1,156 @@
+"""What is to be done with a cluster in each state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import plan as planner
+from hypothesis import given
+from hypothesis import strategies as st
+
+STATUSES = [
+    None,
+    "CREATE_IN_PROGRESS",
+    "CREATE_COMPLETE",
+    "CREATE_FAILED",
+    "ROLLBACK_IN_PROGRESS",
+    "ROLLBACK_COMPLETE",
+    "ROLLBACK_FAILED",
+    "UPDATE_IN_PROGRESS",
+    "UPDATE_COMPLETE",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+    "UPDATE_FAILED",
+    "UPDATE_ROLLBACK_IN_PROGRESS",
+    "UPDATE_ROLLBACK_COMPLETE",
+    "UPDATE_ROLLBACK_FAILED",
+    "DELETE_IN_PROGRESS",
+    "DELETE_FAILED",
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "same", "action"),
+    [
+        (None, False, "create"),
+        ("CREATE_IN_PROGRESS", True, "wait_create"),
+        ("CREATE_IN_PROGRESS", False, "wait_create"),
+        ("CREATE_COMPLETE", True, "nothing"),
+        ("CREATE_COMPLETE", False, "update"),
+        ("CREATE_FAILED", True, "refuse"),
+        ("ROLLBACK_IN_PROGRESS", True, "refuse"),
+        ("ROLLBACK_COMPLETE", True, "refuse"),
+        ("UPDATE_IN_PROGRESS", False, "wait_update"),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", True, "wait_update"),
+        ("UPDATE_COMPLETE", False, "update"),
+        ("UPDATE_ROLLBACK_COMPLETE", False, "update"),
+        ("UPDATE_ROLLBACK_COMPLETE", True, "nothing"),
+        ("UPDATE_ROLLBACK_FAILED", True, "refuse"),
+        ("DELETE_IN_PROGRESS", True, "refuse"),
+        ("DELETE_FAILED", True, "refuse"),
+    ],
+)
+def test_towards_present(status: str | None, same: bool, action: str) -> None:
+    assert planner.next_step("present", status, same, wait=True).action == action
+
+
+@pytest.mark.parametrize(
+    ("status", "action"),
+    [
+        (None, "nothing"),
+        ("CREATE_IN_PROGRESS", "delete"),
+        ("CREATE_COMPLETE", "delete"),
+        ("ROLLBACK_COMPLETE", "delete"),
+        ("UPDATE_IN_PROGRESS", "wait_update"),
+        ("UPDATE_ROLLBACK_FAILED", "delete"),
+        ("DELETE_IN_PROGRESS", "wait_delete"),
+        ("DELETE_FAILED", "delete"),
+    ],
+)
+def test_towards_absent(status: str | None, action: str) -> None:
+    assert planner.next_step("absent", status, False, wait=True).action == action
+
+
+def test_without_waiting_nothing_is_waited_for() -> None:
+    assert planner.next_step("present", "CREATE_IN_PROGRESS", True, wait=False).action == "nothing"
+    assert "just being created" in planner.next_step("present", "CREATE_IN_PROGRESS", False, wait=False).text
+    assert "just being updated" in planner.next_step("absent", "UPDATE_IN_PROGRESS", False, wait=False).text
+    assert planner.next_step("absent", "DELETE_IN_PROGRESS", False, wait=False).action == "nothing"
+
+
+@given(st.sampled_from(["present", "absent"]), st.sampled_from(STATUSES), st.booleans(), st.booleans())
+def test_every_state_has_a_step_and_only_refusals_have_a_text(
+    wanted: str, status: str | None, same: bool, wait: bool
+) -> None:
+    step = planner.next_step(wanted, status, same, wait)
+    assert (step.action == "refuse") == bool(step.text)
+    assert wait or not step.action.startswith("wait")
+    assert not (wanted == "absent" and step.action in ("create", "update"))
+    assert not (wanted == "present" and step.action in ("delete", "wait_delete"))
+
+
+def test_another_version_is_named() -> None:
+    assert planner.version_refusal("3.16.1", "3.16.1") == ""
+    assert "aws-parallelcluster==3.15.0" in planner.version_refusal("3.15.0", "3.16.1")
+    assert "was not made by ParallelCluster" in planner.version_refusal(None, "3.16.1")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(max_size=3), VALUES, max_size=4))
+def test_the_order_of_keys_does_not_count(configuration: dict[str, Any]) -> None:
+    turned = dict(reversed(list(configuration.items())))
+    assert planner.same_configuration(configuration, turned)
+    assert planner.same_configuration(configuration, {**turned, "none": None})
+    assert not planner.same_configuration(configuration, {**turned, "more": 1})
+
+
+def test_what_counts_in_a_configuration() -> None:
+    assert not planner.same_configuration({"a": True}, {"a": 1})
+    assert not planner.same_configuration({"a": [1, 2]}, {"a": [2, 1]})
+    assert not planner.same_configuration({"a": "1"}, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("messages", "helps"),
+    [
+        (
+            ["All compute nodes must be stopped. Stop the compute fleet with the pcluster command"],
+            True,
+        ),
+        (
+            ["To perform this update action, the head node must be in a stopped state. Stop the compute fleet with"],
+            False,
+        ),
+        (["All compute nodes must be stopped", "Update actions are not currently supported"], False),
+        (["Stop the login nodes by setting Count parameter to 0"], False),
+        ([], False),
+    ],
+)
+def test_whether_a_stopped_fleet_would_help(messages: list[str], helps: bool) -> None:
+    content = {"updateValidationErrors": [{"message": message} for message in messages]}
+    assert planner.stop_would_help(content) is helps
+
+
+def test_the_librarys_answers_get_our_names() -> None:
+    content = {
+        "changeSet": [{"parameter": "a", "currentValue": "1", "requestedValue": "2"}],
+        "validationMessages": [{"level": "WARNING", "type": "X", "message": "hm"}],
+    }
+    changes = planner.change_set(content)
+    assert changes == [{"parameter": "a", "current_value": "1", "requested_value": "2"}]
+    assert planner.changes_shown(changes) == {"before": {"a": "1"}, "after": {"a": "2"}}
+    assert planner.validation_messages(content) == [{"level": "WARNING", "type": "X", "message": "hm"}]
+    assert planner.nothing_to_update("Bad Request: No changes found in your cluster configuration.")
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [("tc", True), ("1tc", False), ("t_c", False), ("a" * 61, False), ("tc\n", False)]
+)
+def test_names(name: str, good: bool) -> None:
+    assert bool(planner.NAME.match(name)) is good

@@ -1,0 +1,67 @@
+"""The filters of a training job as Jinja calls them: files of the controller, presets, types and messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.trainium.cluster.plugins.filter.training_job import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.training_units import FilterModule as Units
+from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
+
+FILTER = FilterModule().filters()["training_job"]
+UNITS = Units().filters()["training_units"]
+FILES = str(Path(__file__).parents[3] / "roles" / "training_job" / "files")
+
+
+def resolve(definition: Any, *folders: Any) -> dict[str, Any]:
+    search = [str(folder) for folder in folders]
+    return dict(
+        FILTER(
+            definition,
+            "/opt/trainium",
+            "/opt/venv",
+            usable=[f"n{number}" for number in range(64)],
+            known=64,
+            search=search,
+        )
+    )
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_run(name: str) -> None:
+    job = resolve({"preset": name}, FILES)
+    assert job["refused"] == ""
+    assert all(Path(source["src"]).is_file() for source in job["sources"])
+    assert "{" not in " ".join([*job["argv"], *job["compile_argv"], *job["prepare_argv"]])
+
+
+def test_files_are_looked_for_in_each_folder_and_make_the_job_another(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "two" / "a.py").write_text("1")
+    definition = {"preset": "none", "script": "a.py", "files": ["a.py"]}
+    first = resolve(definition, tmp_path / "one", tmp_path / "two")
+    assert first["sources"] == [{"src": str(tmp_path / "two" / "a.py"), "name": "a.py"}]
+    (tmp_path / "two" / "a.py").write_text("2")
+    second = resolve(definition, tmp_path / "two")
+    assert first["digest"] != second["digest"]
+    assert second == resolve({**definition, "files": ["a.py"]}, tmp_path / "two")
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert resolve({"preset": "none", "script": "a.py", "files": ["a.py"]}, tmp_path) == {
+        "refused": f"files of the training job names 'a.py', which is no file in {tmp_path}; name another."
+    }
+    assert "is no file; name another" in resolve({"preset": "none", "files": ["/nonexistent/a.py"]})["refused"]
+
+
+def test_what_is_no_definition() -> None:
+    with pytest.raises(AnsibleFilterError, match="needs a definition as a dictionary, not str"):
+        resolve("bert")
+    with pytest.raises(AnsibleFilterError, match="needs a dictionary of states, not list"):
+        UNITS([], "0")
+    with pytest.raises(AnsibleFilterError, match="has no state of n2"):
+        UNITS({"n1": {"active": False, "ended": False, "succeeded": False}, "n2": {}}, "0")

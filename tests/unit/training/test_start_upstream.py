@@ -1,0 +1,87 @@
+"""How training scripts of other projects are started, with a script that shows what it was given."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+START = Path(__file__).parents[3] / "roles" / "training_job" / "files" / "upstream" / "start_upstream.py"
+SHOWS = "import json, sys\nfrom beside import VALUE\nprint(json.dumps(sys.argv[1:]), VALUE, __name__)\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A job's folder: all files of the job lie in it."""
+    (tmp_path / "start_upstream.py").write_bytes(START.read_bytes())
+    (tmp_path / "shows.py").write_text(SHOWS, encoding="utf-8")
+    (tmp_path / "beside.py").write_text("VALUE = 'beside'\n", encoding="utf-8")
+    return tmp_path
+
+
+def start(folder: Path, *arguments: str, **variables: str) -> tuple[list[str], str]:
+    """The arguments that the script was given, and all that was written."""
+    environment = {"PATH": os.environ["PATH"], **variables}
+    command = [sys.executable, str(folder / "start_upstream.py"), "--start_script", "shows.py", *arguments]
+    result = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=True)
+    last = result.stdout.splitlines()[-1]
+    assert last.endswith(" beside __main__")
+    given: list[str] = json.loads(last.removesuffix(" beside __main__"))
+    return given, result.stdout
+
+
+def checkpoint(folder: Path, step: int, whole: bool = True) -> str:
+    path = folder / "output" / f"ckpt_{step}.pt"
+    path.parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/data.pkl", "x" * 1000)
+    if not whole:
+        path.write_bytes(path.read_bytes()[:500])
+    return str(path)
+
+
+def test_passes_other_arguments_on(folder: Path) -> None:
+    assert start(folder, "--steps", "5", "--flag", "--empty", "")[0] == ["--steps", "5", "--flag", "--empty", ""]
+
+
+def test_writes_them_as_hydra_takes_them(folder: Path) -> None:
+    given, _environment = start(
+        folder,
+        *("--start_style", "hydra", "--config-path", "/a b/conf", "--model.optim.betas", "[0.9,0.95]", "--trainer.x"),
+        WORLD_SIZE="64",
+        LOCAL_WORLD_SIZE="32",
+    )
+    assert given == [
+        "--config-path=/a b/conf",
+        "++model.optim.betas=[0.9,0.95]",
+        "++trainer.x=True",
+        "++trainer.devices=32",
+        "++trainer.num_nodes=2",
+    ]
+
+
+def test_goes_on_from_the_newest_whole_checkpoint(folder: Path) -> None:
+    checkpoint(folder, 9)
+    wanted = checkpoint(folder, 20)
+    broken = checkpoint(folder, 30, whole=False)
+    arguments = ("--start_checkpoints", str(folder / "output"), "--resume_ckpt_path", "phase1")
+    given, text = start(folder, *arguments, TRAINIUM_RESUME="1")
+    assert given == ["--resume_ckpt_path", "phase1", "--resume_ckpt", "--resume_ckpt_path", wanted]
+    assert f"training: warning: {broken} is not whole and passed over" in text
+
+
+@pytest.mark.parametrize(
+    "variables", [{}, {"TRAINIUM_RESUME": "0"}, {"TRAINIUM_RESUME": "1", "NEURON_EXTRACT_GRAPHS_ONLY": "1"}]
+)
+def test_begins_anew_where_it_is_not_to_resume(folder: Path, variables: dict[str, str]) -> None:
+    checkpoint(folder, 9)
+    assert start(folder, "--start_checkpoints", str(folder / "output"), **variables)[0] == []
+
+
+def test_begins_anew_where_there_is_no_checkpoint(folder: Path) -> None:
+    assert start(folder, "--start_checkpoints", str(folder / "output"), TRAINIUM_RESUME="1")[0] == []
