@@ -186,8 +186,8 @@ from ansible.errors import AnsibleParserError
 from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
+from ansible_collections.trainium.cluster.plugins.module_utils._common import tags
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import instances
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
 
 # DescribeInstances returns at most this many per page.
@@ -288,7 +288,7 @@ class InventoryModule(AWSInventoryBase):
         name = str(self.get_option("cluster_name") or "")
         if any(character in name for character in "*?\\"):
             raise planner.NodesError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
-        by_cluster = {f"tag:{instances.CLUSTER_TAG}": name} if name else {"tag-key": instances.CLUSTER_TAG}
+        by_cluster = {f"tag:{tags.CLUSTER_TAG}": name} if name else {"tag-key": tags.CLUSTER_TAG}
         return {**by_cluster, "instance-state-name": self.get_option("states"), **self.get_option("filters")}
 
     def _describe(self, region: str) -> Iterator[planner.Record]:

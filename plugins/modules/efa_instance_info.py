@@ -94,14 +94,9 @@ from collections import Counter
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, SET_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
-    CLUSTER_TAG,
-    ROLE_TAG,
-    SET_TAG,
-    in_order,
-    node_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import in_order, node_of
 
 STATES = ["pending", "running", "stopping", "stopped", "shutting-down", "terminated"]
 

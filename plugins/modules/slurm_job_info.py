@@ -153,7 +153,7 @@ name:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_JOB_INFO
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.run import look, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.look import look, shown
 
 
 def main() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.records import store
+from sandbox.emulator.records import RESERVATIONS, store
+from sandbox.emulator.resource_groups import members_of
 from sandbox.emulator.state import CAPACITY
-
-RESERVATIONS = "capacity_reservations"
 
 
 def take(backend: Any, kind: str, zone: str, counts: tuple[int, int], target: dict[str, Any]) -> list[str | None]:
@@ -63,9 +62,6 @@ def give_back_all(backend: Any, kind: str, zone: str, used: list[str | None]) ->
 
 def _reserved(backend: Any, kind: str, zone: str, group: str | None) -> list[str | None]:
     """One entry for each place in the active reservations of a group; without one in those that serve everybody."""
-    # The groups' module needs this one.
-    from sandbox.emulator.resource_groups import members_of
-
     members = members_of(backend.account_id, backend.region_name, group) if group else []
     places: list[str | None] = []
     for key, record in store(backend, RESERVATIONS).items():

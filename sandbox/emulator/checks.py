@@ -9,10 +9,9 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from moto.ec2.responses import EC2Response
 from moto.ec2.utils import filter_iam_instance_profiles
 
-from sandbox.emulator.capacity import RESERVATIONS
 from sandbox.emulator.errors import refuse
 from sandbox.emulator.placement import GROUPS
-from sandbox.emulator.records import store
+from sandbox.emulator.records import RESERVATIONS, store
 
 INTERFACE_TYPES = ("interface", "efa", "efa-only")
 MARKETS = ("spot", "capacity-block", "interruptible-capacity-reservation")

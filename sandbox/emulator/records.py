@@ -12,6 +12,9 @@ from sandbox.emulator.errors import refuse
 
 Record = dict[str, Any]
 
+# The store of capacity reservations, which launches, groups and the reservations themselves look at.
+RESERVATIONS = "capacity_reservations"
+
 # Kind of resource -> beginning of its ids, so that CreateTags accepts them.
 PREFIXES = {"placement-group": "pg", "capacity-reservation": "cr"}
 

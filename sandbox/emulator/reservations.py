@@ -10,10 +10,9 @@ from moto.ec2.responses import EC2Response
 from moto.moto_api._internal import mock_random
 
 from sandbox.emulator import resource_groups
-from sandbox.emulator.capacity import RESERVATIONS
 from sandbox.emulator.checks import offering_zones
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.records import Record, chosen, new_tags, store
+from sandbox.emulator.records import RESERVATIONS, Record, chosen, new_tags, store
 from sandbox.emulator.state import CAPACITY
 
 TOKENS = "capacity_reservation_tokens"

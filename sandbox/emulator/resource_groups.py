@@ -14,8 +14,7 @@ from moto.resourcegroups.exceptions import BadRequestException, NotFoundExceptio
 from moto.resourcegroups.models import ResourceGroupsBackend, resourcegroups_backends
 from moto.resourcegroups.responses import ResourceGroupsResponse
 
-from sandbox.emulator.capacity import RESERVATIONS
-from sandbox.emulator.records import store
+from sandbox.emulator.records import RESERVATIONS, store
 
 POOL = "AWS::EC2::CapacityReservationPool"
 LIVING = ("active", "pending")

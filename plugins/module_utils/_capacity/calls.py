@@ -13,8 +13,8 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import POOL
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import Client, Item, one_call
 
 # CreateGroup as EC2 wants it for a group that launches may target.
 CONFIGURATION = [

@@ -14,12 +14,13 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
     GENERATION_TAG,
+    client_token,
+    tag_list,
     tags_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import client_token, tag_list
 
 # The reservation's name within its cluster.
 RESERVATION_TAG = "trainium:reservation"

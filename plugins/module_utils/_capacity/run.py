@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What capacity_reservation does: find, plan, act, wait. Planners decide, wrappers call, this puts them in order."""
+"""What capacity_reservation does: find, plan, act, wait. The plan decides, the calls do, this puts them in order."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.polling import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import CLUSTER_TAG
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import tag_list
 
 Result = dict[str, Any]
 Reservation = planner.Reservation

@@ -10,8 +10,8 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import Client, Item, one_call
 
 _retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 

@@ -11,13 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
-    ROLE_TAG,
-    SET_TAG,
-    Node,
-    primary_interface,
-    tags_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import ROLE_TAG, SET_TAG, tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Node, primary_interface
 
 Address = Mapping[str, Any]
 

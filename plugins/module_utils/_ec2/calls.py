@@ -6,10 +6,9 @@ amazon.aws's functions are used where it has them.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import Any
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
@@ -17,12 +16,13 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.amazon.aws.plugins.module_utils import ec2 as amazon
 from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
-
-Client = Any
-Item = dict[str, Any]
-Function = TypeVar("Function", bound=Callable[..., Any])
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    filters_of,
+    one_call,
+    pages,
+)
 
 # EC2's page for instances; without it, a large set would cost many calls.
 PAGE_SIZE = 1000
@@ -38,71 +38,12 @@ CAPACITY_CODES = (
     "SpotMaxPriceTooLow",
     "Unsupported",
 )
-_ADVICE = {
-    "AuthFailure": "check the AWS credentials",
-    "UnauthorizedOperation": "have the permission granted",
-    "RequestExpired": "check this machine's clock",
-    "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
-    "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",
-    "MaxSpotInstanceCountExceeded": "ask AWS for a higher quota of spot vCPUs",
-    "AddressLimitExceeded": "ask AWS for more Elastic IPs, or set public_ip=none",
-}
-
-
-def one_call(description: str) -> Callable[[Function], Function]:
-    """Turn whatever the SDK or amazon.aws raise into an AwsCallError; ``description`` says what was tried."""
-
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return function(*args, **kwargs)
-            except AnsibleAWSError as error:
-                raise call_error(description, error.exception or error) from error
-            except (aws.ClientError, aws.BotoCoreError) as error:
-                raise call_error(description, error) from error
-
-        return cast(Function, wrapper)
-
-    return decorate
-
-
-def call_error(description: str, error: BaseException) -> AwsCallError:
-    """One sentence for an error of the SDK."""
-    response = getattr(error, "response", None)
-    if response:
-        code = response["Error"].get("Code", "")
-        reason = str(response["Error"].get("Message", "")).strip().rstrip(".")
-        advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
-        return AwsCallError(f"AWS would not {description}: {reason} ({code}){advice}", code, reason)
-    reason = " ".join(str(error).split()).rstrip(".")
-    if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
-        return AwsCallError(
-            f"cannot {description}: no AWS credentials were found; set AWS_PROFILE or AWS_ACCESS_KEY_ID"
-        )
-    if isinstance(error, (aws.HTTPClientError, aws.ConnectionError)):
-        return AwsCallError(f"cannot {description}: {reason}; check the network, the region and AWS_ENDPOINT_URL")
-    return AwsCallError(f"cannot {description}: {reason}", "", reason)
-
-
-def _pages(client: Client, operation: str, **request: Any) -> Item:
-    """All pages of a describe call, each retried when throttled."""
-
-    @AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
-    def collect() -> Item:
-        return dict(client.get_paginator(operation).paginate(**request).build_full_result())
-
-    return collect()
-
-
-def _filters(filters: Mapping[str, Any]) -> list[Item]:
-    return cast("list[Item]", ansible_dict_to_boto3_filter_list(dict(filters)))
 
 
 @one_call("list the instances")
 def describe_instances(client: Client, filters: Mapping[str, Any]) -> list[Item]:
     """The ``Instances[]`` items that match on the server's side; one call per 1,000."""
-    found = _pages(client, "describe_instances", Filters=_filters(filters), PaginationConfig={"PageSize": PAGE_SIZE})
+    found = pages(client, "describe_instances", Filters=filters_of(filters), PaginationConfig={"PageSize": PAGE_SIZE})
     return [instance for reservation in found.get("Reservations", ()) for instance in reservation["Instances"]]
 
 
@@ -110,7 +51,7 @@ def describe_instances(client: Client, filters: Mapping[str, Any]) -> list[Item]
 def describe_instance_type(client: Client, name: str) -> Item | None:
     """The record of a type; None for a type that EC2 does not know."""
     try:
-        found = _pages(client, "describe_instance_types", InstanceTypes=[name]).get("InstanceTypes", ())
+        found = pages(client, "describe_instance_types", InstanceTypes=[name]).get("InstanceTypes", ())
     except aws.ClientError as error:
         if error.response["Error"]["Code"] in ("InvalidInstanceType", "InvalidParameterValue"):
             return None
@@ -121,11 +62,11 @@ def describe_instance_type(client: Client, name: str) -> Item | None:
 @one_call("list the zones that offer the instance type")
 def zones_offering(client: Client, instance_type: str) -> list[str]:
     """The names of the region's availability zones with the type."""
-    found = _pages(
+    found = pages(
         client,
         "describe_instance_type_offerings",
         LocationType="availability-zone",
-        Filters=_filters({"instance-type": instance_type}),
+        Filters=filters_of({"instance-type": instance_type}),
     )
     return sorted(item["Location"] for item in found.get("InstanceTypeOfferings", ()))
 
@@ -134,7 +75,7 @@ def zones_offering(client: Client, instance_type: str) -> list[str]:
 def describe_image(client: Client, image_id: str) -> Item | None:
     """The image; None when there is none by that id."""
     try:
-        found = _pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())
+        found = pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())
     except aws.ClientError as error:
         if error.response["Error"]["Code"].startswith("InvalidAMIID."):
             return None
@@ -145,24 +86,24 @@ def describe_image(client: Client, image_id: str) -> Item | None:
 @one_call("describe the subnets")
 def describe_subnets(client: Client, ids: Sequence[str]) -> list[Item]:
     """Those of the subnets that exist. By filter and not by id, so that a missing one is no error."""
-    return list(_pages(client, "describe_subnets", Filters=_filters({"subnet-id": list(ids)})).get("Subnets", ()))
+    return list(pages(client, "describe_subnets", Filters=filters_of({"subnet-id": list(ids)})).get("Subnets", ()))
 
 
 @one_call("describe the security groups")
 def describe_security_groups(client: Client, ids: Sequence[str]) -> list[Item]:
     """Those of the groups that exist."""
-    found = _pages(client, "describe_security_groups", Filters=_filters({"group-id": list(ids)}))
+    found = pages(client, "describe_security_groups", Filters=filters_of({"group-id": list(ids)}))
     return list(found.get("SecurityGroups", ()))
 
 
 @one_call("describe the key pair")
 def key_pair_exists(client: Client, name: str) -> bool:
-    return bool(amazon.describe_key_pairs(client, Filters=_filters({"key-name": name})))
+    return bool(amazon.describe_key_pairs(client, Filters=filters_of({"key-name": name})))
 
 
 @one_call("describe the placement group")
 def placement_group_exists(client: Client, name: str) -> bool:
-    found = client.describe_placement_groups(Filters=_filters({"group-name": name}))["PlacementGroups"]
+    found = client.describe_placement_groups(Filters=filters_of({"group-name": name}))["PlacementGroups"]
     return any(group.get("State", "available") == "available" for group in found)
 
 
@@ -235,7 +176,7 @@ def create_tags(client: Client, resources: Sequence[str], tags: Sequence[Mapping
 
 @one_call("list the Elastic IPs")
 def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]:
-    return list(amazon.describe_addresses(client, Filters=_filters(filters)))
+    return list(amazon.describe_addresses(client, Filters=filters_of(filters)))
 
 
 @one_call("allocate an Elastic IP")

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import instances
 
 HEAD = "head"
@@ -95,8 +96,8 @@ def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
     return {
         **{field: node[field] for field in _KEPT},
         "instance_state": node["state"],
-        "cluster_name": tags.get(instances.CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
-        "node_role": tags.get(instances.ROLE_TAG, ""),
+        "cluster_name": tags.get(CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
+        "node_role": tags.get(ROLE_TAG, ""),
         "aws_region": region,
         "private_address": node["private_ip_address"],
         "public_address": node["public_ip_address"],

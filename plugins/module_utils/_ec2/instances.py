@@ -11,12 +11,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-CLUSTER_TAG = "trainium:cluster"
-ROLE_TAG = "trainium:role"
-# Which of a cluster's sets a resource belongs to; on an address, also that the set allocated it.
-SET_TAG = "trainium:set"
-# Which launch of the set an instance comes from.
-GENERATION_TAG = "trainium:generation"
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
+
 # How AWS ParallelCluster marks its instances.
 PARALLELCLUSTER_TAG = "parallelcluster:cluster-name"
 _NODE_TYPES = {"HeadNode": "head", "Compute": "compute", "LoginNode": "login"}
@@ -26,11 +22,6 @@ DEAD_STATES = ("shutting-down", "terminated")
 EFA_KINDS = ("efa", "efa-only")
 
 Node = dict[str, Any]
-
-
-def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of any resource that EC2 describes."""
-    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
 
 
 def parallelcluster_of(tags: Mapping[str, str]) -> dict[str, str]:

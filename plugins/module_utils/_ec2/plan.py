@@ -7,12 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
-    GENERATION_TAG,
-    LIVE_STATES,
-    Node,
-    in_order,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import GENERATION_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import LIVE_STATES, Node, in_order
 
 
 class FleetPlan(NamedTuple):

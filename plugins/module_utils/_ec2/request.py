@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
     GENERATION_TAG,
     ROLE_TAG,
     SET_TAG,
+    client_token,
+    tag_list,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
 
@@ -39,11 +39,6 @@ def set_tags(params: Params) -> dict[str, str]:
         ROLE_TAG: params["role"],
         SET_TAG: params["name"],
     }
-
-
-def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
-    """Tags as EC2 takes them, sorted so that the same tags are the same request."""
-    return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
 
 
 def interface_entries(interfaces: Sequence[Interface], subnet_id: str, groups: Sequence[str]) -> list[dict[str, Any]]:
@@ -166,16 +161,6 @@ def _profile(profile: str | None) -> dict[str, str]:
     if not profile:
         return {}
     return {"Arn": profile} if profile.startswith("arn:") else {"Name": profile}
-
-
-def client_token(request: Mapping[str, Any]) -> str:
-    """The same request (its generation is one of its tags) has the same token, so that EC2 grants it only once.
-
-    EC2 allows 64 characters and remembers a token for at least a day.
-    """
-    content = {key: value for key, value in request.items() if key != "ClientToken"}
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return f"trainium-{digest[:48]}"
 
 
 def shown_request(request: Mapping[str, Any]) -> dict[str, Any]:

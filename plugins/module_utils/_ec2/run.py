@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What efa_instance does: find, plan, act, wait. Planners decide, wrappers call, this puts them in order."""
+"""What efa_instance does: find, plan, act, wait. The plan decides, the calls do, this puts them in order."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any, NoReturn
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    CLUSTER_TAG,
+    GENERATION_TAG,
+    SET_TAG,
+    tag_list,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_launch as efa_launch
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import AddressPlan
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
-    CLUSTER_TAG,
-    GENERATION_TAG,
     LIVE_STATES,
-    SET_TAG,
     Node,
     in_order,
     node_of,
@@ -28,11 +31,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
     next_generation,
     plan_fleet,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import (
-    set_tags,
-    shown_request,
-    tag_list,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import wait_for
 

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Elastic IPs of a set of nodes: carries out what planners/addresses.py decides."""
+"""The Elastic IPs of a set of nodes: carries out what addresses.py decides."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import (
     Address,
     AddressPlan,
     plan_addresses,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
-    CLUSTER_TAG,
-    Node,
-    primary_interface,
-)
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Node, primary_interface
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags
 
 
 class Addresses:

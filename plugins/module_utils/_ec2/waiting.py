@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Waiting until every node of a set is in a state. Predicates in a table, one loop for all of them."""
+"""Waiting until every node of a set is in a state. What is waited for stands in a table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import DEAD_STATES, Node
 
 
-class Goal(NamedTuple):
+class NodeGoal(NamedTuple):
     """``reached`` and ``failed`` judge a node; ``absent_is_reached`` says what it means that EC2 shows no such node."""
 
     reached: Callable[[Node], bool]
@@ -24,11 +25,11 @@ def _dead(node: Node) -> bool:
     return node["state"] in DEAD_STATES
 
 
-GOALS: dict[str, Goal] = {
+GOALS: dict[str, NodeGoal] = {
     # A new instance may not be visible yet, and stopping may show for a moment after a start.
-    "running": Goal(lambda node: node["state"] == "running", _dead),
-    "stopped": Goal(lambda node: node["state"] == "stopped", _dead),
-    "terminated": Goal(lambda node: node["state"] == "terminated", lambda node: False, absent_is_reached=True),
+    "running": NodeGoal(lambda node: node["state"] == "running", _dead),
+    "stopped": NodeGoal(lambda node: node["state"] == "stopped", _dead),
+    "terminated": NodeGoal(lambda node: node["state"] == "terminated", lambda node: False, absent_is_reached=True),
 }
 
 
@@ -38,14 +39,6 @@ class WaitError(TrainiumError):
     def __init__(self, message: str, missing: Sequence[str]) -> None:
         super().__init__(message, missing=list(missing))
         self.missing = list(missing)
-
-
-class Pace(NamedTuple):
-    """Seconds between two looks: from ``first``, growing by ``factor``, to ``last``."""
-
-    first: float = 0.5
-    factor: float = 1.5
-    last: float = 10.0
 
 
 def wait_for(
@@ -63,10 +56,10 @@ def wait_for(
     ``look`` gives the nodes of the set in one call. Raises WaitError after ``timeout`` seconds, or as soon as a node
     can no longer get there.
     """
-    rule, pace = GOALS[goal], pace or Pace()
+    rule = GOALS[goal]
     wanted = list(dict.fromkeys(ids))
-    deadline, delay = clock() + timeout, pace.first
-    while True:
+    missing = wanted
+    for _passed in looks(timeout, pace, clock, sleep):
         seen = list(look())
         by_id = {node["instance_id"]: node for node in seen}
         failed = [by_id[item] for item in wanted if item in by_id and rule.failed(by_id[item])]
@@ -84,12 +77,8 @@ def wait_for(
         progress.report(goal, len(wanted) - len(missing), len(wanted), missing)
         if not missing:
             return seen
-        remaining = deadline - clock()
-        if remaining <= 0:
-            raise WaitError(
-                f"{len(wanted) - len(missing)} of {len(wanted)} nodes are {goal} after {timeout:g} s, "
-                f"waiting for {', '.join(missing[:10])}{' ...' if len(missing) > 10 else ''}",
-                missing,
-            )
-        sleep(min(delay, remaining))
-        delay = min(delay * pace.factor, pace.last)
+    raise WaitError(
+        f"{len(wanted) - len(missing)} of {len(wanted)} nodes are {goal} after {timeout:g} s, "
+        f"waiting for {', '.join(missing[:10])}{' ...' if len(missing) > 10 else ''}",
+        missing,
+    )

@@ -12,8 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import CLUSTER_TAG, tags_of
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import client_token, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    CLUSTER_TAG,
+    client_token,
+    tag_list,
+    tags_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.checks import (
     check_capacity,
     check_throughput,

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What fsx_lustre does: find, plan, act, wait. Planners decide, wrappers call, this puts them in order."""
+"""What fsx_lustre does: find, plan, act, wait. The plan decides, the calls do, this puts them in order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.polling import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
 

@@ -10,7 +10,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call
 
 Client = Any
 Item = dict[str, Any]

@@ -11,7 +11,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.calls import one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import begins
 
 Client = Any

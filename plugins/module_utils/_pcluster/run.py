@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the module pcluster does: look, decide, rehearse, act, wait. Planners decide, wrappers call."""
+"""What the module pcluster does: look, decide, rehearse, act, wait. The plan decides, the calls do."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.polling import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import Pace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, Pace, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import Library
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan_fleet import (
     WANTED,

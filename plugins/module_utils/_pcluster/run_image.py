@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.polling import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import Pace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, Pace, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import plan as cluster_state
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.calls import NOT_FOUND, PclusterError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import Library, snake

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import Pace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_logs as logs
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_stack as cloudformation
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import stack_events
@@ -54,15 +54,13 @@ class Stack:
 
         Raises TrainiumError when it has not after ``timeout`` seconds.
         """
-        ends, began, pace = ENDS[kind], self._clock(), Pace(1, 1.5, 10)
-        delay = pace.first
+        ends, status = ENDS[kind], ""
         # An update touches some resources only; how many is not known before.
         total = 0 if kind == "update" else cloudformation.resource_count(self._cfn, arn)
-        while True:
+        for seconds in looks(timeout, Pace(1, 1.5, 10), self._clock, self._sleep):
             stack = cloudformation.describe_stack(self._cfn, arn)
             status = str(stack["StackStatus"]) if stack else "DELETE_COMPLETE"
             ended = status in (*ends.done, *ends.failed) or stack is None
-            seconds = self._clock() - began
             seen = stack_events.progress(cloudformation.stack_events(self._cfn, arn) if not ended else ())
             if ended:
                 return status
@@ -74,14 +72,11 @@ class Stack:
                 seen.under_way,
                 f"{seconds:.0f} s, last {seen.last}",
             )
-            if seconds >= timeout:
-                raise TrainiumError(
-                    f"the stack is still {status} after {timeout:g} s, with {seen.done} of {known} resources "
-                    f"{ends.verb}, last {seen.last}; run again to wait on, or raise wait_timeout",
-                    stack_status=status,
-                )
-            self._sleep(min(delay, timeout - seconds))
-            delay = min(delay * pace.factor, pace.last)
+        raise TrainiumError(
+            f"the stack is still {status} after {timeout:g} s, with {seen.done} of {known} resources "
+            f"{ends.verb}, last {seen.last}; run again to wait on, or raise wait_timeout",
+            stack_status=status,
+        )
 
     def failure(self, what: str, status: str, arn: str, code: str = "", advice: str = "") -> TrainiumError:
         """Why an operation failed, in one sentence, with the failed resources and the log groups as details."""

@@ -11,7 +11,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls as slurm
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import progress
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.run import look, read_tail
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.look import look, read_tail
 from ansible_collections.trainium.cluster.plugins.module_utils._training.plan_jobs import (
     NO_JOB,
     chosen,

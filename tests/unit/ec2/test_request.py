@@ -6,13 +6,13 @@ import copy
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import client_token
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
     known_network,
     plan_interfaces,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import (
     build_request,
-    client_token,
     set_tags,
     shown_request,
     volume_mappings,

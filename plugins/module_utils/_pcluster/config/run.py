@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What pcluster_config does: render, check, compare. Planners decide, ParallelCluster's library is asked offline."""
+"""What pcluster_config does: render, check, compare. The rules decide, ParallelCluster's library is asked offline."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import html
 import math
-import time
 import unicodedata
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.chart import chart
@@ -32,7 +32,7 @@ def moment(seconds: float | None) -> str:
     """``2022-12-21 00:51 UTC``; '' for none and for what no calendar has."""
     if seconds is None or not 0 < seconds < 2**37:
         return ""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def duration(seconds: float | None) -> str:

@@ -1,0 +1,36 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How resources and requests are marked as ours: the tags, and the token that makes a request safe to repeat. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+CLUSTER_TAG = "trainium:cluster"
+ROLE_TAG = "trainium:role"
+# Which of a cluster's sets a resource belongs to; on an address, also that the set allocated it.
+SET_TAG = "trainium:set"
+# Which launch of the set an instance comes from.
+GENERATION_TAG = "trainium:generation"
+
+
+def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
+    """The tags of any resource that EC2 describes."""
+    return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
+
+
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """Tags as EC2 takes them, sorted so that the same tags are the same request."""
+    return [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
+
+
+def client_token(request: Mapping[str, Any]) -> str:
+    """The same request (its generation is one of its tags) has the same token, so that EC2 grants it only once.
+
+    EC2 allows 64 characters and remembers a token for at least a day.
+    """
+    content = {key: value for key, value in request.items() if key != "ClientToken"}
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return f"trainium-{digest[:48]}"
