@@ -7,19 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.devices import KNOWN_DEVICES
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.networks import KNOWN_NETWORKS
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
 
 
 def instance_hardware(value: Any) -> dict[str, int]:
     """EFA interfaces, Neuron devices and NeuronCores of an instance type; 0 of what it has not or is not known."""
     if not isinstance(value, str):
         raise AnsibleFilterError(f"instance_hardware needs an instance type such as 'trn1.32xlarge', not {value!r}.")
-    network, neuron = KNOWN_NETWORKS.get(value), KNOWN_DEVICES.get(value)
+    known = TYPES.get(value)
     return {
-        "efa_interfaces": network.efa if network else 0,
-        "neuron_devices": neuron.devices if neuron else 0,
-        "neuron_cores": neuron.devices * neuron.cores[0] if neuron else 0,
+        "efa_interfaces": known.efa if known else 0,
+        "neuron_devices": known.devices if known else 0,
+        "neuron_cores": known.devices * known.cores[0] if known and known.cores else 0,
     }
 
 

@@ -86,6 +86,7 @@ PURE_LIBRARY = frozenset(
         "statistics",
         "string",
         "struct",
+        "sys",
         "tarfile",
         "textwrap",
         "typing",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.networks import KNOWN_NETWORKS
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
 
 PLAIN = "interface"
 EFA = "efa"
@@ -62,7 +62,7 @@ def network_of(record: Mapping[str, Any]) -> TypeNetwork:
     """
     name = str(record.get("InstanceType", ""))
     info: Mapping[str, Any] = record.get("NetworkInfo") or {}
-    known = KNOWN_NETWORKS.get(name)
+    known = TYPES.get(name)
     described = sorted(info.get("NetworkCards") or (), key=lambda card: int(card["NetworkCardIndex"]))
     if described:
         limits = [(int(card["NetworkCardIndex"]), int(card["MaximumNetworkInterfaces"])) for card in described]
@@ -99,7 +99,7 @@ def _maximum_efa(info: Mapping[str, Any], known: int) -> int:
 
 def known_network(instance_type: str) -> TypeNetwork:
     """The network of a type by its name alone. Raises InterfacesError for a type that the table does not hold."""
-    if instance_type not in KNOWN_NETWORKS:
+    if instance_type not in TYPES:
         raise InterfacesError(
             f"instance type {instance_type} is not in the table of known types; give its DescribeInstanceTypes record"
         )

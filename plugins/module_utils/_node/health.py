@@ -7,14 +7,14 @@ thresholds. A check that cannot say anything is skipped with a note, never silen
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.devices import KNOWN_DEVICES
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.networks import KNOWN_NETWORKS
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 
 OK, FAILED, SKIPPED = "ok", "failed", "skipped"
 UNLIMITED = "unlimited"
@@ -53,23 +53,6 @@ def _fail(name: str, found: Any, wanted: Any, reason: str, advice: str, where: s
     return Check(name, FAILED, found, wanted, reason, f"{where or reason}; {advice}.")
 
 
-def parse_neuron_ls(text: str) -> list[int] | None:
-    """NeuronCores of each device from ``neuron-ls -j``; None for output that is none."""
-    try:
-        records = json.loads(text)
-        # Releases differ: a list of devices, or a dictionary that holds one.
-        if isinstance(records, dict):
-            records = next(value for value in records.values() if isinstance(value, list))
-        return [int(record["nc_count"]) for record in records]
-    except (ValueError, KeyError, TypeError, StopIteration):
-        return None
-
-
-def parse_domains(text: str) -> list[str]:
-    """The distinct domains of ``fi_info``, one for each EFA interface."""
-    return sorted(set(re.findall(r"^\s*domain:\s*(\S+)\s*$", text, re.MULTILINE)))
-
-
 def parse_properties(text: str) -> dict[str, str]:
     """``Name=value`` lines, as systemctl show and timedatectl show print them."""
     return {name: value for name, sign, value in (line.strip().partition("=") for line in text.splitlines()) if sign}
@@ -88,7 +71,7 @@ def limit(text: str | int) -> float:
 
 def check_devices(observed: Observed, wanted: Wanted) -> Check:
     name, kind = "devices", wanted.get("instance_type") or "the instance type"
-    known = KNOWN_DEVICES.get(wanted.get("instance_type") or "")
+    known = TYPES.get(wanted.get("instance_type") or "")
     number = wanted.get("devices")
     number = number if number is not None else known.devices if known else None
     if not number:
@@ -100,7 +83,7 @@ def check_devices(observed: Observed, wanted: Wanted) -> Check:
         )
     if not tool["ended"]:
         return _fail(name, 0, number, "neuron-ls hangs", "reload the driver, or stop and start the instance")
-    cores = parse_neuron_ls(tool["out"])
+    cores = devices_of(tool["out"])
     found = len(cores) if cores else 0
     if found < number:
         reason = f"{found} of {number} Neuron devices"
@@ -118,10 +101,10 @@ def check_devices(observed: Observed, wanted: Wanted) -> Check:
 def check_cores(observed: Observed, wanted: Wanted) -> Check:
     """Each device by itself, so that a missing device is not reported twice."""
     name = "cores"
-    known = KNOWN_DEVICES.get(wanted.get("instance_type") or "")
-    if not known:
+    known = TYPES.get(wanted.get("instance_type") or "")
+    if not known or not known.devices:
         return _skip(name, "the NeuronCores of the instance type are not known")
-    cores = parse_neuron_ls((observed.get("neuron_ls") or {}).get("out", ""))
+    cores = devices_of((observed.get("neuron_ls") or {}).get("out", ""))
     if not cores:
         return _skip(name, "neuron-ls shows no device")
     full = max([count for count in known.cores if count in cores] or known.cores)
@@ -143,7 +126,7 @@ def check_cores(observed: Observed, wanted: Wanted) -> Check:
 def check_efa(observed: Observed, wanted: Wanted) -> Check:
     name, number = "efa", wanted.get("efa_interfaces")
     if number is None:
-        known = KNOWN_NETWORKS.get(wanted.get("instance_type") or "")
+        known = TYPES.get(wanted.get("instance_type") or "")
         number = known.efa if known else None
     if not number:
         return _skip(name, "the instance has no EFA interfaces")
@@ -152,7 +135,7 @@ def check_efa(observed: Observed, wanted: Wanted) -> Check:
         return _fail(name, 0, number, f"no fi_info to see {number} EFA interfaces", "install EFA on the node")
     if not tool["ended"]:
         return _fail(name, 0, number, "fi_info hangs", "reload the EFA driver, or stop and start the instance")
-    found = len(parse_domains(tool["out"]))
+    found = len(domains_of(tool["out"]))
     if found < number:
         reason = f"{found} of {number} EFA interfaces"
         advice = "see whether the efa driver is loaded and the interfaces are attached"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -62,25 +61,6 @@ def parse_efa_packages(text: str) -> str:
     """The installer's version from ``/opt/amazon/efa_installed_packages``; '' where it says none."""
     match = re.search(r"^#\s*EFA installer version:\s*(\S+)", text, re.MULTILINE)
     return match.group(1) if match else ""
-
-
-def parse_fi_info(text: str) -> list[str]:
-    """The domains that ``fi_info -p efa`` lists, one an EFA interface, sorted."""
-    return sorted(set(re.findall(r"^\s*domain:\s*(\S+)", text, re.MULTILINE)))
-
-
-def parse_neuron_ls(text: str) -> list[dict[str, Any]]:
-    """The devices that ``neuron-ls -j`` lists; none where it prints no JSON list."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return []
-    return [device for device in found if isinstance(device, dict)] if isinstance(found, list) else []
-
-
-def cores_of(devices: Iterable[dict[str, Any]]) -> int:
-    """How many NeuronCores the devices have."""
-    return sum(int(device.get("nc_count") or 0) for device in devices)
 
 
 def parse_python_version(text: str) -> str:

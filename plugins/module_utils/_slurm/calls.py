@@ -149,6 +149,13 @@ def nodes(partition: str = "") -> dict[str, SlurmNode]:
     return parse_sinfo(reply.out)
 
 
+def update_node(name: str, *what: str) -> None:
+    """Change a node's state; ``what`` are words of scontrol(1). Raises SlurmError when Slurm does not take it."""
+    reply = _call(["scontrol", "update", f"nodename={name}", *what])
+    if reply.code or not reply.ended:
+        raise SlurmError(f"Slurm does not take {' '.join(what)} for {name}: {reply.err.strip() or 'no reply'}.")
+
+
 def nodes_down() -> str:
     """The nodes that Slurm has given up, as a hostlist; '' for none."""
     reply = _call(["sinfo", "--noheader", "--states=down,fail,no_respond", "--format=%N"])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import expand
@@ -38,12 +37,3 @@ def nodes_of(configuration: str) -> list[str]:
         if hostlist.upper() != "DEFAULT":
             found.update(dict.fromkeys(expand(hostlist)))
     return list(found)
-
-
-def neuron_devices_of(shown: str) -> int:
-    """How many devices ``neuron-ls -j`` shows; 0 where it shows none or says something else."""
-    try:
-        devices = json.loads(shown)
-    except ValueError:
-        return 0
-    return len(devices) if isinstance(devices, list) else 0

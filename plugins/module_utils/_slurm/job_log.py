@@ -46,6 +46,8 @@ _TORCHRUN_LINE = re.compile(
     r"torch\.distributed\.elastic\.multiprocessing\.errors\.|W\d{4} .*\] \*{10,}$|\*{20,}$"
 )
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# How lines begin that are not torchrun's.
+_OF_THE_JOB = ("srun:", "slurmstepd", "LOG ", "JOB ", "training:")
 _RULE = re.compile(r"[=-]{40,}$")
 
 
@@ -164,6 +166,10 @@ def last_lines(text: str, count: int = LINES) -> list[str]:
             kept += trace or []
             trace = [line]
             continue
+        if trace is not None and line.startswith(_OF_THE_JOB):
+            # Another process's line amid the traceback.
+            kept.append(line)
+            continue
         if trace is not None:
             trace.append(line)
             if line.startswith((" ", "\t")) or not line:
@@ -196,7 +202,7 @@ def _inside(line: str, rules: int) -> int:
     """How many rules of '=' torchrun's table of failures still has after a line; one more to swallow the last."""
     if re.match(r"={40,}$", line):
         return rules - 1 if rules > 1 else 0
-    if line.startswith(("srun:", "slurmstepd", "LOG ", "JOB ", "training:")):
+    if line.startswith(_OF_THE_JOB):
         # Another node's line amid the table.
         return 0
     return rules

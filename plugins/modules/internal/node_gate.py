@@ -141,46 +141,26 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
 from ansible_collections.trainium.cluster.plugins.module_utils._node import collective
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import LOST
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls, ports
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import drain as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm import ports
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import (
-    SINFO_FORMAT,
     SlurmNode,
-    parse_sinfo,
 )
 
-SLURM_TIMEOUT = 30.0
 RESUMED_WITHIN = 20.0
-
-
-def ask_slurm() -> dict[str, SlurmNode]:
-    """All nodes of Slurm, in one question."""
-    reply = commands.run(["sinfo", "--Node", "--noheader", f"--format={SINFO_FORMAT}"], SLURM_TIMEOUT)
-    if reply.code or not reply.ended:
-        raise TrainiumError(
-            f"node_gate: Slurm does not answer ({reply.err.strip() or 'no reply'}); see whether slurmctld runs here."
-        )
-    return parse_sinfo(reply.out)
-
-
-def tell_slurm(name: str, *what: str) -> None:
-    """``scontrol update`` of a node."""
-    reply = commands.run(["scontrol", "update", f"nodename={name}", *what], SLURM_TIMEOUT)
-    if reply.code:
-        raise TrainiumError(f"node_gate: Slurm does not take {' '.join(what)} for {name}: {reply.err.strip()}.")
 
 
 def apply(plan: planner.Plan) -> dict[str, SlurmNode]:
     """Drain and resume, and return what Slurm says once the resumed nodes are back."""
     for name, reason in plan.drain.items():
-        tell_slurm(name, "state=drain", f"reason={reason}")
+        calls.update_node(name, "state=drain", f"reason={reason}")
     for name in plan.resume:
-        tell_slurm(name, "state=resume")
+        calls.update_node(name, "state=resume")
     until = time.monotonic() + RESUMED_WITHIN
-    nodes = ask_slurm()
+    nodes = calls.nodes()
     while any(not nodes[name].usable for name in plan.resume) and time.monotonic() < until:
         time.sleep(0.5)
-        nodes = ask_slurm()
+        nodes = calls.nodes()
     return nodes
 
 
@@ -231,7 +211,7 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     """The whole way: ask, reach, plan, tell, judge."""
     have_slurm = "slurm" not in params["skip"] and commands.find("sinfo") is not None
     try:
-        slurm = ask_slurm() if have_slurm else {}
+        slurm = calls.nodes() if have_slurm else {}
     except TrainiumError:
         # On a fresh host the packages may be there before any configuration.
         if not check_mode:

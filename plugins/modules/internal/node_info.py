@@ -169,6 +169,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import ask, find_tool, package_lines
 
@@ -226,19 +228,19 @@ def _efa(module: AnsibleModule) -> dict[str, Any]:
     return {
         "installer": node_state.parse_efa_packages(_text("/opt/amazon/efa_installed_packages")),
         "fi_info": find_tool(module, "fi_info") or "",
-        "interfaces": len(node_state.parse_fi_info(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
+        "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
     }
 
 
 def _neuron(module: AnsibleModule) -> dict[str, Any]:
-    devices = node_state.parse_neuron_ls(ask(module, "neuron-ls", "-j") or "")
+    devices = devices_of(ask(module, "neuron-ls", "-j") or "") or []
     return {
         "built": (ask(module, "modinfo", "-F", "version", "neuron") or "").strip(),
         "loaded": os.path.exists("/dev/neuron0"),
         "running": _text("/sys/module/neuron/version").strip(),
         "devices": len(devices),
-        "cores": node_state.cores_of(devices),
+        "cores": sum(devices),
     }
 
 

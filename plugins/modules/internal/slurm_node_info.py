@@ -134,6 +134,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
@@ -145,7 +146,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import (
     hardware_of,
     is_text_key,
-    neuron_devices_of,
     nodes_of,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError
@@ -232,7 +232,7 @@ def main() -> None:
         services=found,
         hardware=hardware_of(hardware or ""),
         nodes=named,
-        neuron_devices=neuron_devices_of(neuron or ""),
+        neuron_devices=len(devices_of(neuron or "") or []),
         neuron_device_files=device_files() if asked["neuron"] else 0,
         accounting_clusters=clusters(module) if asked["accounting"] else None,
     )

@@ -15,7 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces i
     network_of,
     plan_interfaces,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.networks import KNOWN_NETWORKS
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
 from hypothesis import given
 from hypothesis import strategies as st
 from moto.ec2.models.instance_types import INSTANCE_TYPES
@@ -88,7 +88,7 @@ def test_every_type_with_efa(name: str, layout: str) -> None:
     assert efa_count(planned) == (expected - 1 if single and layout == "efa-only" else expected)
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN_NETWORKS))
+@pytest.mark.parametrize("name", sorted(TYPES))
 @pytest.mark.parametrize("layout", [*LAYOUTS, None])
 def test_the_table_says_what_ec2_says(name: str, layout: str | None) -> None:
     described = network_of(INSTANCE_TYPES[name])

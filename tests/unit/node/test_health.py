@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.devices import KNOWN_DEVICES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health import (
     CHECKS,
     certain_offset,
     gate_record,
     judge,
-    parse_domains,
     parse_limits,
-    parse_neuron_ls,
     with_clock,
 )
 from hypothesis import given
@@ -183,16 +181,6 @@ def test_a_limit_may_be_a_number_for_memlock() -> None:
     assert parse_limits(seen["slurmd_limits"])["Max cpu time"] == ("unlimited", "unlimited")
 
 
-def test_both_forms_of_neuron_ls() -> None:
-    records = [{"nc_count": 2}, {"nc_count": 2}]
-    assert parse_neuron_ls(json.dumps(records)) == parse_neuron_ls(json.dumps({"mlas": records})) == [2, 2]
-    assert parse_neuron_ls("{}") is None
-
-
-def test_a_domain_counts_once() -> None:
-    assert parse_domains(domains(2)["out"] * 3) == ["rdmap0s27-rdm", "rdmap1s27-rdm"]
-
-
 @given(st.floats(0, 1e6), st.floats(0, 100), st.floats(-1e5, 1e5))
 def test_only_what_is_certain_of_an_offset_counts(before: float, took: float, shift: float) -> None:
     """The node read its clock at any moment between the two looks."""
@@ -212,7 +200,7 @@ def test_the_clock_is_judged_anew_and_the_rest_stays() -> None:
     assert gate_record("a", skipped, {})["failures"] == []
 
 
-@given(st.text(), st.text(), st.text(), st.sampled_from([*KNOWN_DEVICES, "", "x"]))
+@given(st.text(), st.text(), st.text(), st.sampled_from([*TYPES, "", "x"]))
 def test_any_output_gives_a_verdict(listing: str, fabric: str, limits: str, kind: str) -> None:
     seen = observed(neuron_ls=reply(listing), fi_info=reply(fabric), slurmd_limits=limits)
     made = judge(seen, wanted(instance_type=kind))

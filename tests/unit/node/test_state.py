@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
 from hypothesis import given
@@ -25,20 +23,6 @@ ExecMainStartTimestamp=
 Id=slurmdbd.service
 ActiveState=inactive
 UnitFileState=
-"""
-FI_INFO = """\
-provider: efa
-    fabric: efa
-    domain: rdmap0s6-rdm
-    type: FI_EP_RDM
-provider: efa
-    fabric: efa
-    domain: rdmap16s27-rdm
-    type: FI_EP_RDM
-provider: efa
-    fabric: efa
-    domain: rdmap0s6-rdm
-    type: FI_EP_RDM
 """
 
 
@@ -83,22 +67,9 @@ def test_the_installer_says_its_version() -> None:
     assert node_state.parse_efa_packages("") == ""
 
 
-def test_each_domain_is_one_interface() -> None:
-    assert node_state.parse_fi_info(FI_INFO) == ["rdmap0s6-rdm", "rdmap16s27-rdm"]
-
-
-def test_devices_and_cores_are_counted() -> None:
-    devices = node_state.parse_neuron_ls(
-        json.dumps([{"neuron_device": 0, "nc_count": 2}, {"neuron_device": 1, "nc_count": 2}])
-    )
-    assert (len(devices), node_state.cores_of(devices)) == (2, 4)
-
-
 @given(st.text())
 def test_no_output_is_an_error(text: str) -> None:
-    assert isinstance(node_state.parse_neuron_ls(text), list)
     assert isinstance(node_state.parse_packages(text), dict)
-    assert isinstance(node_state.parse_fi_info(text), list)
     assert isinstance(node_state.parse_os_release(text), dict)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import has_efa
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import (
     iam_section,
     script_buckets,
@@ -19,7 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.render import render
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import render_storage
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import has_efa, partition
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import partition
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

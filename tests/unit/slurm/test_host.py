@@ -6,7 +6,6 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import (
     hardware_of,
     is_text_key,
-    neuron_devices_of,
     nodes_of,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError
@@ -39,15 +38,6 @@ def test_nodes_of() -> None:
         nodes_of("NodeName=a[1-2 CPUs=2\n")
 
 
-@pytest.mark.parametrize(
-    ("shown", "count"),
-    [('[{"neuron_device": 0}, {"neuron_device": 1}]', 2), ("[]", 0), ("", 0), ("no device", 0), ('{"a": 1}', 0)],
-)
-def test_neuron_devices_of(shown: str, count: int) -> None:
-    assert neuron_devices_of(shown) == count
-
-
 @given(st.text())
 def test_no_output_breaks_them(text: str) -> None:
     hardware_of(text)
-    neuron_devices_of(text)

@@ -201,6 +201,12 @@ def test_lines_of_the_job_are_kept_in_any_mixture(lines: list[str]) -> None:
     )
 
 
+def test_srun_amid_a_traceback_of_torchrun() -> None:
+    trace = ["Traceback (most recent call last):", '  File "/opt/venv/bin/torchrun", line 8, in <module>']
+    end = "srun: error: n1: task 0: Exited with exit code 1"
+    assert last_lines("\n".join([*trace, end, "    sys.exit(main())", "SystemExit: 1", "a line"])) == [end, "a line"]
+
+
 @given(st.text())
 def test_the_end_of_a_log_never_moves_the_cursor(text: str) -> None:
     lines = last_lines(text)

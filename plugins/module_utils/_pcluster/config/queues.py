@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import has_efa, is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config import types
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import (
     custom_actions,
@@ -56,7 +57,7 @@ def _queue(variables: Variables, queue: Variables) -> Section:
     size = queue.get("root_volume_size") or max((types.root_volume_size(kind) for kind in kinds), default=200)
     ephemeral = queue.get("ephemeral_dir") or variables.get("ephemeral_dir")
     exclusive = queue.get("job_exclusive_allocation")
-    if exclusive is None and any(types.is_neuron(kind) for kind in kinds):
+    if exclusive is None and any(is_neuron(kind) for kind in kinds):
         # Slurm knows no Neuron devices, so two jobs on a node would share them unknowingly.
         exclusive = True
     return _given(
@@ -90,7 +91,7 @@ def _wants_efa(resource: Variables, subnets: list[str]) -> bool:
     """EFA where it is asked for; without a word, where the type is known to have it and the nodes share a subnet."""
     if resource.get("efa") is not None:
         return bool(resource["efa"])
-    return bool(types.has_efa(str(resource.get("instance_type") or ""))) and len(subnets) <= 1
+    return bool(has_efa(str(resource.get("instance_type") or ""))) and len(subnets) <= 1
 
 
 def _compute_resource(resource: Variables, efa: bool) -> Section:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import has_efa, is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import Request, nearest
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
     RELEASES,
     find_system,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import (
-    has_efa,
-    is_neuron,
-    reserved_by_aws,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import reserved_by_aws
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
     WARNING,
     Finding,

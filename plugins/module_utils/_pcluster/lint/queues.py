@@ -11,10 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import (
-    is_neuron,
-    root_volume_size,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import is_neuron
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import root_volume_size
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
     WARNING,
     Finding,
