@@ -1,0 +1,48 @@
+"""The environment of EFA: one file, which jobs and the test across the nodes have word for word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROLES = Path(__file__).parents[3] / "roles"
+SNIPPET = ROLES / "efa" / "files" / "environment.sh"
+NAMES = ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE")
+
+
+@pytest.mark.parametrize("template", ["training_job/templates/job.sh.j2", "acceptance/templates/nccom.sh.j2"])
+def test_nobody_has_an_environment_of_his_own(template: str) -> None:
+    text = (ROLES / template).read_text()
+    assert "lookup('ansible.builtin.file', role_path ~ '/../efa/files/environment.sh')" in text
+    assert not any(f"{name}=" in text for name in NAMES)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "libfabric", "wanted"),
+    [
+        ("6.8.0-1015-aws", "2.1.0", NAMES[:2]),
+        ("5.10.0-1", "1.22.0", NAMES[:3]),
+        ("5.4.0-1", "1.12.1", NAMES),
+        ("", "", ()),
+    ],
+)
+def test_what_a_node_gets(tmp_path: Path, kernel: str, libfabric: str, wanted: tuple[str, ...]) -> None:
+    """Without a kernel's name here there is no fi_info either: a node without EFA."""
+    programs = {"uname": f"echo {kernel}\n"}
+    if kernel:
+        programs["fi_info"] = f'[ "$1" != --version ] || echo "libfabric: {libfabric}"\n'
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}")
+        (tmp_path / name).chmod(0o755)
+    script = f"set -euo pipefail\n. {SNIPPET}\nenv"
+    shown = subprocess.run(
+        ["bash", "-c", script],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {name for name in NAMES if f"{name}=" in shown.stdout} == set(wanted)
