@@ -60,7 +60,7 @@ lint: setup ## ruff, mypy, ansible-lint, contracts of imports, and whether the r
 readmes: setup ## write the roles' README files from their argument specs
 	$(BIN)/python docs/tools/role_readmes.py
 
-unit: setup ## planners, and modules over HTTP against the emulated API
+unit: setup ## what decides, and modules over HTTP against the emulated API
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 sanity: setup ## ansible-test sanity

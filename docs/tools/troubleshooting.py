@@ -1,4 +1,4 @@
-"""Writes the table of docs/troubleshooting.md from what the planner knows."""
+"""Writes the table of docs/troubleshooting.md from what the collection knows."""
 
 from __future__ import annotations
 

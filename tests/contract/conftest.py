@@ -19,6 +19,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.contract.warm_python import warm_python
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGION = "us-west-2"
 MODULES = "ansible_collections.trainium.cluster.plugins.modules"
@@ -135,13 +137,15 @@ class Account:
 
     # --- running modules as processes ---
 
-    def start(self, module: str, arguments: dict[str, Any], check: bool = False) -> subprocess.Popen[str]:
-        """A module as a process of its own, with its arguments on the way in."""
+    def start(
+        self, module: str, arguments: dict[str, Any], check: bool = False, python: str = ""
+    ) -> subprocess.Popen[str]:
+        """A module as a process of its own, with its arguments on the way in; ``python`` is the interpreter."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TRAINIUM_"))}
         environment.update(CREDENTIALS, AWS_ENDPOINT_URL=self.api.url, AWS_EC2_METADATA_DISABLED="true")
         environment.update(self.environment)
         process = subprocess.Popen(
-            [sys.executable, "-m", f"{MODULES}.{module}"],
+            [python or warm_python(), "-m", f"{MODULES}.{module}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -176,7 +180,8 @@ class Account:
 
     def kill_after(self, action: str, arguments: dict[str, Any]) -> None:
         """SIGKILL for efa_instance as soon as the API has seen a call."""
-        process = self.start("efa_instance", arguments)
+        # The very process is to be killed, not what stands for it.
+        process = self.start("efa_instance", arguments, python=sys.executable)
         deadline = time.monotonic() + 30
         while not self.api.calls(action):
             assert process.poll() is None, "the module ended before the call"

@@ -100,7 +100,7 @@ def _owner(owner: str | None, group: str | None) -> tuple[int, int]:
 
 
 def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
-    """The files of the source as the planner wants them."""
+    """The files of the source as the plan wants them."""
     source = request["source"]
     kind = planner.source_kind(source)
     if files is not None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_python
+
 Account = Any
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -34,7 +36,7 @@ class Play:
         }
         self.inventory = folder / "hosts.yml"
         self.inventory.write_text(
-            json.dumps({"all": {"hosts": {"localhost": {"ansible_python_interpreter": sys.executable}}}})
+            json.dumps({"all": {"hosts": {"localhost": {"ansible_python_interpreter": warm_python()}}}})
         )
         self.file = folder / "play.yml"
         self.file.write_text(json.dumps([play]))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_python
+
 
 def play(tmp_path: Path, *extra: str, **options: Any) -> subprocess.CompletedProcess[str]:
     task = {"name": "Work", "trainium.cluster.internal.long_command": options}
@@ -18,7 +20,7 @@ def play(tmp_path: Path, *extra: str, **options: Any) -> subprocess.CompletedPro
     playbook = tmp_path / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook), *extra]
-    command += ["-e", f"ansible_python_interpreter={sys.executable}"]
+    command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=90)
 

@@ -10,6 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+from tests.contract.warm_python import warm_python
+
 PLAY = """\
 - hosts: all
   gather_facts: false
@@ -41,7 +43,7 @@ def closed_port() -> int:
 
 
 def test_facts_of_a_node_that_answers(tmp_path: Path) -> None:
-    run = play(tmp_path, 10, f"ansible_connection=local ansible_python_interpreter={sys.executable}")
+    run = play(tmp_path, 10, f"ansible_connection=local ansible_python_interpreter={warm_python()}")
     assert run.returncode == 0, run.stdout
     assert "ansible_facts['distribution']" in run.stdout
     assert "VARIABLE IS NOT DEFINED" not in run.stdout

@@ -19,6 +19,7 @@ import boto3
 import pytest
 
 from tests.contract.conftest import CREDENTIALS, REGION, Account, Api
+from tests.contract.warm_python import PCLUSTER, warm_python
 
 COMMAND = Path(sys.executable).with_name("pcluster")
 Item = dict[str, Any]
@@ -91,7 +92,7 @@ class Site(Account):
     def pcluster(self, *arguments: str, code: int | None = 0) -> Any:
         """What pcluster prints, as JSON; the test fails when it ends with another code than ``code`` (None: any)."""
         done = subprocess.run(
-            [sys.executable, str(COMMAND), *arguments],
+            [warm_python(*PCLUSTER), str(COMMAND), *arguments],
             env=self.variables,
             capture_output=True,
             text=True,

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
+from tests.contract.warm_python import PCLUSTER, warm_python
 
 LINE = "2026-11-21 07:40:02,113 - Node bootstrap error: Resume timeout expires for node trn1-dy-trn1-{}(192.0.2.7)"
 
@@ -18,12 +19,12 @@ LINE = "2026-11-21 07:40:02,113 - Node bootstrap error: Resume timeout expires f
 def diagnose(site: Site, folder: Path, *options: str) -> str:
     """What the playbook shows, for the cluster gone, which has no stack."""
     variables: dict[str, Any] = {
-        "ansible_python_interpreter": sys.executable,
+        "ansible_python_interpreter": warm_python(),
         "trainium_cluster_name": "gone",
         "trainium_backend": "pcluster",
         "trainium_region": REGION,
         "trainium_report_dir": str(folder),
-        "parallelcluster_python": sys.executable,
+        "parallelcluster_python": warm_python(*PCLUSTER),
     }
     (folder / "variables.json").write_text(json.dumps(variables))
     environment = {key: value for key, value in site.variables.items() if not key.startswith("ANSIBLE_")}

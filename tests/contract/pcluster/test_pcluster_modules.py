@@ -17,6 +17,7 @@ import pytest
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
+from tests.contract.warm_python import warm_python
 
 Item = dict[str, Any]
 NAME = "demo"
@@ -75,7 +76,7 @@ class Modules:
         }
         (folder / "play.yml").write_text(json.dumps([play]))
         (folder / "hosts.yml").write_text(
-            json.dumps({"all": {"hosts": {"localhost": {"ansible_python_interpreter": sys.executable}}}})
+            json.dumps({"all": {"hosts": {"localhost": {"ansible_python_interpreter": warm_python()}}}})
         )
         environment = {key: value for key, value in self.site.variables.items() if not key.startswith("ANSIBLE_")}
         environment.update(ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"), ANSIBLE_INVENTORY=str(folder / "hosts.yml"))

@@ -13,6 +13,7 @@ import pytest
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
+from tests.contract.warm_python import PCLUSTER, warm_python
 
 Item = dict[str, Any]
 NAME = "bert"
@@ -25,13 +26,13 @@ class Role:
     def __init__(self, site: Site, folder: Path) -> None:
         self.site, self.folder = site, folder
         self.variables: Item = {
-            "ansible_python_interpreter": sys.executable,
+            "ansible_python_interpreter": warm_python(),
             "trainium_cluster_name": NAME,
             "trainium_backend": "pcluster",
             "trainium_region": REGION,
             "trainium_key_name": "lab",
             "trainium_subnet_ids": [site.subnet_id],
-            "parallelcluster_python": sys.executable,
+            "parallelcluster_python": warm_python(*PCLUSTER),
             "parallelcluster_cache": str(folder / "cache"),
             # Their findings are pcluster's own business, and cost seconds.
             "parallelcluster_suppress_validators": ["ALL"],

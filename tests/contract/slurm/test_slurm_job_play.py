@@ -14,6 +14,8 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.calls import SlurmBusyError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.run import present
 
+from tests.contract.warm_python import warm_python
+
 # A Slurm of three commands, whose queue is a file with a line "id|state|comment" for each job.
 TOOLS = {
     "squeue": """\
@@ -85,7 +87,7 @@ def run(folder: Path, *extra: str, **options: Any) -> tuple[int, str, str]:
     playbook = folder / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
-    command += ["-e", f"ansible_connection=local ansible_python_interpreter={sys.executable}", *extra]
+    command += ["-e", f"ansible_connection=local ansible_python_interpreter={warm_python()}", *extra]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=90)
     assert "Traceback" not in done.stdout + done.stderr

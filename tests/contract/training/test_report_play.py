@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_python
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 FOLDER = "bert-0123456789ab"
 
@@ -58,7 +60,7 @@ def head(tmp_path: Path) -> Path:
 def play(head: Path, name: str, *arguments: str, **variables: Any) -> subprocess.CompletedProcess[str]:
     inventory = head.parent / "hosts.ini"
     inventory.write_text(
-        f"[head]\nnode ansible_connection=local ansible_python_interpreter={sys.executable}\n[compute]\nnode\n",
+        f"[head]\nnode ansible_connection=local ansible_python_interpreter={warm_python()}\n[compute]\nnode\n",
         encoding="utf-8",
     )
     known = {"training_job_directory": str(head), "trainium_report_dir": str(head.parent / "reports"), **variables}

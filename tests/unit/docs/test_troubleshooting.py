@@ -1,4 +1,4 @@
-"""The page on troubleshooting says what the planner says."""
+"""The page on troubleshooting says what the collection knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables and configurations that the tests of the ParallelCluster planners share."""
+"""Variables and configurations that the tests of of ParallelCluster share."""
 
 from __future__ import annotations
 
