@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 from collections.abc import Sequence
@@ -77,8 +78,14 @@ def _read_once(method: Any) -> Any:
     return load_file
 
 
+def _execute(text: str, arguments: list[str]) -> None:
+    program = types.ModuleType("__main__")
+    sys.argv, sys.modules["__main__"] = arguments, program
+    exec(compile(text, "<string>", "exec"), program.__dict__)  # noqa: S102
+
+
 def _run(arguments: Sequence[str]) -> int:
-    """What an interpreter does with ``FILE ...`` or ``-m MODULE ...``; the exit code."""
+    """What an interpreter does with ``FILE ...``, ``-m MODULE ...``, ``-c TEXT ...`` or nothing; the exit code."""
     words = list(arguments)
     # Options that only say how a module's own interpreter starts.
     while words and words[0] in ("-I", "-S", "-E", "-s", "-u"):
@@ -86,9 +93,9 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         if not words or words[0] == "-":
             # Ansible's pipelining.
-            program = types.ModuleType("__main__")
-            sys.argv, sys.modules["__main__"] = ["-"], program
-            exec(compile(sys.stdin.read(), "<stdin>", "exec"), program.__dict__)  # noqa: S102
+            _execute(sys.stdin.read(), ["-"])
+        elif words[0] == "-c":
+            _execute(words[1], ["-c", *words[2:]])
         elif words[0] == "-m":
             sys.argv = ["-m", *words[2:]]
             sys.path.insert(0, os.getcwd())
@@ -122,6 +129,10 @@ def _child(asked: Sequence[Any], streams: Sequence[int]) -> None:
         os.umask(mask)
         random.seed()
         code = _run(arguments)
+        # In the order in which an interpreter ends: threads first.
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
