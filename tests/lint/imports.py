@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The contracts of imports that hold the tree together; part of ``make lint``.
 
 import-linter does not see namespace packages without ``__init__.py``, which is how Ansible wants module_utils to lie.
