@@ -24,7 +24,8 @@ def obtain(module: AnsibleModule, source: str, folder: str, timeout: int) -> str
             module.fail_json(msg=f"There is no file {source}: put it there first, or give a URL.")
         return source
     answer, details = fetch_url(module, source, timeout=timeout)
-    if details["status"] not in (-1, 200) or answer is None:
+    # A file:// has no status.
+    if details["status"] not in (-1, 200, None) or answer is None:
         module.fail_json(msg=f"{source} was not fetched: {details['msg']}", url=source, response=details["msg"])
     path = os.path.join(folder, os.path.basename(source))
     try:

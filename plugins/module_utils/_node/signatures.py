@@ -24,11 +24,37 @@ def normalise(fingerprint: str) -> str:
     return digits
 
 
-def check_key(listing: str, fingerprint: str, name: str) -> None:
-    """Check the keys of a file, as ``gpg --show-keys --with-colons`` lists them.
+def _status(text: str) -> list[list[str]]:
+    """The words of gpg's status lines, the keyword first."""
+    lines = [line[len("[GNUPG:] ") :].split() for line in text.splitlines() if line.startswith("[GNUPG:] ")]
+    return [line for line in lines if line]
+
+
+# IMPORT_RES <count> <no_user_id> <imported> 0 <unchanged> <n_uids> <n_subk> <n_sigs> <n_revoc> <sec_read> ...
+# (GnuPG, doc/DETAILS)
+_SECRET_KEYS_READ = 10
+
+
+def check_import(status: str, name: str) -> None:
+    """Check the status lines of ``gpg --status-fd 1 --import``.
 
     Raises:
-        SignatureError: another key than the pinned one is in the file, or the key has expired or was revoked.
+        SignatureError: there is a secret key in the file, or gpg could not read it.
+    """
+    results = [line for line in _status(status) if line[0] == "IMPORT_RES" and len(line) > _SECRET_KEYS_READ]
+    if not results:
+        raise SignatureError(f"{name} holds no OpenPGP key: check the address that it was fetched from")
+    if any(line[_SECRET_KEYS_READ] != "0" for line in results):
+        raise SignatureError(
+            f"{name} holds a secret key, which no publisher gives away: do not use it, and tell its owner"
+        )
+
+
+def check_key(listing: str, fingerprint: str, name: str) -> None:
+    """Check the keys that were in a file, as ``gpg --list-keys --with-colons`` lists them after the import.
+
+    Raises:
+        SignatureError: another key than the pinned one was in the file, or the key has expired or was revoked.
     """
     wanted = normalise(fingerprint)
     primary: list[tuple[str, str]] = []
@@ -45,6 +71,10 @@ def check_key(listing: str, fingerprint: str, name: str) -> None:
     if not primary:
         raise SignatureError(f"{name} holds no OpenPGP key: check the address that it was fetched from")
     others = [found for found, _state in primary if found != wanted]
+    if others and len(primary) > 1:
+        raise SignatureError(
+            f"{name} holds the key {others[0]} beside others, and not {wanted} alone: fetch a file with that key only"
+        )
     if others:
         raise SignatureError(
             f"{name} holds the key {others[0]}, not {wanted}: if its owner announced a new key, set the new fingerprint"
@@ -74,10 +104,10 @@ def check_signature(status: str, fingerprint: str, name: str) -> None:
         SignatureError: the file was not signed with the pinned key, or the signature is not good.
     """
     wanted = normalise(fingerprint)
-    lines = [line[len("[GNUPG:] ") :].split() for line in status.splitlines() if line.startswith("[GNUPG:] ")]
-    keywords = [line[0] for line in lines if line]
+    lines = _status(status)
+    keywords = [line[0] for line in lines]
     problem = next((text for keyword, text in _REFUSALS.items() if keyword in keywords), "")
-    signers = [line[-1] for line in lines if line and line[0] == "VALIDSIG"]
+    signers = [line[-1] for line in lines if line[0] == "VALIDSIG"]
     if not problem and (not signers or "GOODSIG" not in keywords):
         problem = "it has no good signature"
     if not problem and any(signer != wanted for signer in signers):

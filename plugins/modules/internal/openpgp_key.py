@@ -9,8 +9,10 @@ module: openpgp_key
 version_added: 0.1.0
 short_description: Keep a public key on a host if it is the pinned one
 description:
-  - Fetches a key file, refuses it unless it holds one key with the given fingerprint that has not expired, and keeps it
-    in a file, as C(signed-by) of an apt source or the C(gpgkey) of a yum repository.
+  - Fetches a key file and refuses it unless gpg imports the key with the given fingerprint from it, which has not
+    expired, and no other. Keeps what gpg exports then, as C(signed-by) of an apt source or the C(gpgkey) of a yum
+    repository.
+  - The file itself is never kept. It may hold more than gpg takes for a key, and apt would trust that as well.
   - The folder of the file is made where it is missing.
 author:
   - The trainium.cluster founders (@trainium)
@@ -34,7 +36,7 @@ options:
     type: str
     required: true
   dest:
-    description: The file in which the key is kept, as it was fetched.
+    description: The file in which the key is kept, in ASCII armour as gpg exports it.
     type: path
     required: true
   timeout:
@@ -65,7 +67,6 @@ dest:
 """
 
 import os
-import shutil
 import tempfile
 
 from ansible.module_utils.basic import AnsibleModule
@@ -90,14 +91,14 @@ def main() -> None:
     folder = tempfile.mkdtemp(dir=module.tmpdir)
     key = obtain(module, params["source"], folder, params["timeout"])
     try:
-        openpgp.verify(module, key, params["fingerprint"])
+        text = openpgp.pinned_key(module, key, params["fingerprint"])
     except SignatureError as error:
         module.fail_json(msg=f"{error}.")
-    changed = not os.path.isfile(dest) or module.sha256(dest) != module.sha256(key)
+    whole = os.path.join(folder, "kept")
+    with open(whole, "w", encoding="ascii") as file:
+        file.write(text)
+    changed = not os.path.isfile(dest) or module.sha256(dest) != module.sha256(whole)
     if changed and not module.check_mode:
-        # What was given by its path stays where it is.
-        whole = os.path.join(folder, "kept")
-        shutil.copyfile(key, whole)
         os.makedirs(os.path.dirname(dest), mode=0o755, exist_ok=True)
         module.atomic_move(whole, dest)
     if os.path.exists(dest):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node.signatures import (
     SignatureError,
+    check_import,
     check_key,
     check_signature,
     normalise,
@@ -47,7 +48,7 @@ def test_the_pinned_key_is_taken_with_its_subkeys() -> None:
     ("text", "sentence"),
     [
         (listing(OTHER), f"holds the key {OTHER}, not {KEY}"),
-        (listing() + listing(OTHER), f"holds the key {OTHER}"),
+        (listing() + listing(OTHER), f"holds the key {OTHER} beside others"),
         (listing(validity="e"), "has expired"),
         (listing(validity="r"), "was revoked"),
         ("", "holds no OpenPGP key"),
@@ -85,3 +86,20 @@ def test_a_good_signature_by_a_subkey_of_the_pinned_key_is_taken() -> None:
 def test_anything_else_is_refused(lines: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(SignatureError, match=sentence):
         check_signature(status(*lines), KEY, "file")
+
+
+def test_an_import_of_public_keys_alone_is_taken() -> None:
+    check_import(status("IMPORT_OK 1 A", "IMPORT_RES 1 0 1 0 0 0 0 0 0 0 0 0 0 0 0 1"), "key")
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ((), "holds no OpenPGP key"),
+        # The import stops where gpg wants an agent for the secret key.
+        (("IMPORT_OK 1 A", "IMPORT_RES 1 0 2 0 0 0 0 0 0 1 0 0 0 0 0"), "holds a secret key"),
+    ],
+)
+def test_no_other_import_is_taken(lines: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(SignatureError, match=sentence):
+        check_import(status(*lines), "key")
