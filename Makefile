@@ -12,8 +12,9 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 SANDBOX := $(BIN)/python -m sandbox
-# An Ansible run against the sandbox: its environment is the only difference from a run against AWS.
-IN_SANDBOX = eval "$$($(SANDBOX) env)"
+# A run against the sandbox: its environment is the only difference from a run against AWS. A command starts only after
+# that environment was made and checked, so that a caller's own account is never what is used.
+IN_SANDBOX := $(SANDBOX) run
 
 .PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule end-to-end end-to-end-parallelcluster sandbox-up
 
@@ -38,10 +39,10 @@ sandbox-up: setup
 	$(SANDBOX) up
 
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
-	$(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(ARGS)
+	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(ARGS)
 
 teardown: setup ## delete everything that the demo made, and stop the sandbox
-	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX); $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
+	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
 # The first four need no hosts, and leave each other idle processors.
@@ -74,7 +75,7 @@ scripts: setup ## the training script with real PyTorch: killed, resumed, on few
 	$(BIN)/python -m pytest --numprocesses 2 tests/training
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
-	$(IN_SANDBOX); tests/run-molecule
+	$(IN_SANDBOX) tests/run-molecule
 
 end-to-end: setup ## the whole way on the sandbox, and back to an empty account
 	$(BIN)/python -m pytest tests/end_to_end/test_main_job.py --exitfirst

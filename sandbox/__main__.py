@@ -1,14 +1,15 @@
-"""The command line: ``python -m sandbox up | down | status | logs | env | calls | fault | capacity | purge``."""
+"""The command line: ``python -m sandbox up | down | status | logs | run | env | calls | fault | capacity | purge``."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 from typing import Any
 
-from sandbox import api, lifecycle, machine, settings
+from sandbox import account, api, lifecycle, machine, settings
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 
@@ -25,7 +26,11 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("status", help="what runs; exit code 1 where it is not up")
     logs = commands.add_parser("logs", help="print a log")
     logs.add_argument("name", nargs="?", default="reconciler", choices=["emulator", "reconciler", "podman", "image"])
-    commands.add_parser("env", help="print the environment to source")
+    inside = commands.add_parser("run", help="run a command whose AWS clients and Ansible talk to the sandbox")
+    inside.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example: ansible-inventory --graph"
+    )
+    commands.add_parser("env", help='print the environment; e=$(python -m sandbox env) && eval "$e" && COMMAND')
     calls = commands.add_parser("calls", help="the API calls seen so far")
     calls.add_argument("--json", action="store_true", help="everything about each call, as JSON")
     calls.add_argument("--clear", action="store_true", help="forget them")
@@ -81,6 +86,24 @@ def limit_capacity(options: argparse.Namespace) -> Any:
     return api.request("capacity", {"instance_type": options.type, "zone": options.zone, "count": options.count})
 
 
+def run_inside(words: list[str], paths: Paths) -> None:
+    """Become a command in the sandbox's environment. Nothing starts where that could be another account's.
+
+    Raises:
+        SandboxError: there is no command, the sandbox does not run, or the environment is not its own.
+    """
+    words = words[1:] if words[:1] == ["--"] else words
+    if not words:
+        raise SandboxError("Say what to run, for example: python -m sandbox run ansible-inventory --graph.")
+    environment = settings.inside(paths)
+    account.check(environment)
+    api.request("health")
+    try:
+        os.execvpe(words[0], words, environment)  # noqa: S606  # a list, no shell
+    except OSError as error:
+        raise SandboxError(f"{words[0]} cannot be started: {error.strerror}.") from error
+
+
 def run(options: argparse.Namespace, paths: Paths) -> int:
     """Do one command and return the exit code."""
     if options.command == "up":
@@ -99,6 +122,8 @@ def run(options: argparse.Namespace, paths: Paths) -> int:
         if not log.exists():
             raise SandboxError(f"There is no log '{options.name}' yet: start the sandbox with 'python -m sandbox up'.")
         print(log.read_text(encoding="utf-8"), end="")
+    elif options.command == "run":
+        run_inside(options.words, paths)
     elif options.command == "env":
         print(settings.exports(paths))
     elif options.command == "calls":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from sandbox import api, mirror, standins, wheels
+from sandbox import account, mirror, standins, wheels
 from sandbox.paths import REPOSITORY, Paths
-
-REGION = "us-west-2"
 
 
 def variables(paths: Paths) -> str:
@@ -71,12 +71,7 @@ acceptance_clock_synchronised: false
 def environment(paths: Paths) -> dict[str, str]:
     """The variables that point AWS clients and Ansible at the sandbox."""
     return {
-        "AWS_ENDPOINT_URL": api.endpoint(),
-        "AWS_ACCESS_KEY_ID": "sandbox",
-        "AWS_SECRET_ACCESS_KEY": "sandbox",
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_EC2_METADATA_DISABLED": "true",
+        **account.variables(),
         "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
         "ANSIBLE_INVENTORY": str(paths.inventory),
         "TRAINIUM_REPORT_DIR": str(paths.reports),
@@ -84,9 +79,17 @@ def environment(paths: Paths) -> dict[str, str]:
 
 
 def exports(paths: Paths) -> str:
-    """``export NAME=value`` lines for a shell."""
+    """Lines for a shell: the caller's variables of AWS go, then the sandbox's come."""
+    gone = ["AWS_PROFILE", "AWS_SESSION_TOKEN", *account.of_the_caller(os.environ)]
     lines = [f"export {name}={shlex.quote(value)}" for name, value in environment(paths).items()]
-    return "\n".join([*lines, "unset AWS_PROFILE AWS_SESSION_TOKEN"])
+    return "\n".join([f"unset {' '.join(dict.fromkeys(gone))}", *lines])
+
+
+def inside(paths: Paths) -> dict[str, str]:
+    """The whole environment of a command that runs against the sandbox; the programs of this Python come first."""
+    mine = str(Path(sys.executable).parent)
+    search = os.pathsep.join(filter(None, [mine, os.environ.get("PATH", "")]))
+    return {**account.inside(os.environ), **environment(paths), "PATH": search}
 
 
 def write(paths: Paths) -> None:

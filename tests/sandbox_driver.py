@@ -17,6 +17,8 @@ from typing import Any
 
 import boto3
 
+from sandbox import account
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)
 
@@ -96,7 +98,7 @@ class Sandbox:
         process = subprocess.Popen(
             command,
             cwd=REPOSITORY,
-            env={**os.environ, **self.environment},
+            env={**account.inside(os.environ), **self.environment},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
@@ -116,7 +118,7 @@ def execute(command: list[str], environment: dict[str, str], check: bool = False
     done = subprocess.run(
         command,
         cwd=REPOSITORY,
-        env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_NOCOLOR": "1", **environment},
+        env={**account.inside(os.environ), "ANSIBLE_FORCE_COLOR": "0", "ANSIBLE_NOCOLOR": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

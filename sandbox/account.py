@@ -1,0 +1,68 @@
+"""Which account AWS clients talk to: the sandbox's, and nothing of the caller's environment says otherwise.
+
+A client looks for credentials and endpoints in more places than one, and the most particular wins: ``AWS_PROFILE``,
+``AWS_ENDPOINT_URL_EC2``, ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS``, the config and credentials files and more
+(https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html). So all of it goes, and little comes back.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from sandbox import api
+from sandbox.errors import SandboxError
+
+REGION = "us-west-2"
+KEY = "sandbox"
+# A file that is none: clients take it for one without any profile.
+NO_FILE = "/dev/null"
+
+
+def variables() -> dict[str, str]:
+    """Every variable of AWS that a client of the sandbox has."""
+    return {
+        "AWS_ENDPOINT_URL": api.endpoint(),
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": KEY,
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": NO_FILE,
+        "AWS_SHARED_CREDENTIALS_FILE": NO_FILE,
+    }
+
+
+def of_the_caller(environ: Mapping[str, str]) -> list[str]:
+    """The names of the variables of AWS in an environment, sorted; those that a shell cannot have are left out."""
+    return sorted(name for name in environ if re.fullmatch(r"AWS_[A-Za-z0-9_]+", name))
+
+
+def inside(environ: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment with the sandbox's account instead of the caller's."""
+    return {**{name: value for name, value in environ.items() if not name.startswith("AWS_")}, **variables()}
+
+
+def check(environ: Mapping[str, str]) -> None:
+    """Look at an environment before anything starts in it that changes an account.
+
+    Raises:
+        SandboxError: a client could reach another account than the sandbox's.
+    """
+    found = {name: value for name, value in environ.items() if name.startswith("AWS_")}
+    host = urlsplit(found.get("AWS_ENDPOINT_URL", "")).hostname or ""
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise SandboxError(
+            f"AWS_ENDPOINT_URL is {found.get('AWS_ENDPOINT_URL', '')!r}, not an address of this machine."
+        )
+    different = sorted(name for name in {*found, *variables()} if found.get(name) != variables().get(name))
+    if different:
+        raise SandboxError(
+            f"{', '.join(different)} would lead AWS clients out of the sandbox: unset what is not its own."
+        )
