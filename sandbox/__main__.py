@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 from typing import Any
 
@@ -22,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("up", help="start it; does nothing where it runs")
     commands.add_parser("down", help="stop it and remove hosts, networks and mounts; caches stay")
-    commands.add_parser("purge", help="down, and remove the caches as well")
+    commands.add_parser("purge", help="down, and delete the whole folder if 'up' made it: caches and reports as well")
     commands.add_parser("status", help="what runs; exit code 1 where it is not up")
     logs = commands.add_parser("logs", help="print a log")
     logs.add_argument("name", nargs="?", default="reconciler", choices=["emulator", "reconciler", "podman", "image"])
@@ -108,10 +107,10 @@ def run(options: argparse.Namespace, paths: Paths) -> int:
     """Do one command and return the exit code."""
     if options.command == "up":
         print(lifecycle.up(paths))
-    elif options.command in ("down", "purge"):
+    elif options.command == "down":
         print(lifecycle.down(paths))
-        if options.command == "purge":
-            shutil.rmtree(paths.root, ignore_errors=True)
+    elif options.command == "purge":
+        print(lifecycle.purge(paths))
     elif options.command == "status":
         machine.become_root()
         text, complete = lifecycle.status(paths)

@@ -80,6 +80,7 @@ def up(paths: Paths) -> str:
     """Start what does not run yet and say what was done."""
     machine.check()
     machine.become_root()
+    paths.mark()
     with _locked(paths):
         podman = Podman(paths)
         machine.install_packages()
@@ -103,10 +104,19 @@ def up(paths: Paths) -> str:
 
 
 def down(paths: Paths) -> str:
-    """Stop everything: processes, hosts, networks and mounts. The cache and the reports stay."""
+    """Stop everything: processes, hosts, networks and mounts. The cache and the reports stay.
+
+    Raises:
+        SandboxError: the folder is somebody else's.
+    """
     machine.become_root()
     if not paths.root.exists():
         return "sandbox: was not up"
+    if not paths.is_marked() and not paths.in_checkout:
+        raise SandboxError(
+            f"{paths.root} was not made by 'python -m sandbox up', so nothing in it is touched: correct "
+            "TRAINIUM_SANDBOX_DIR."
+        )
     with _locked(paths):
         for service in reversed(SERVICES):
             _stop(paths, service)
@@ -123,6 +133,28 @@ def down(paths: Paths) -> str:
     return "sandbox: down"
 
 
+def purge(paths: Paths) -> str:
+    """Stop everything and delete the folder, with caches and reports.
+
+    Raises:
+        SandboxError: ``up`` has not marked the folder as its own, or something is mounted in it that does not go.
+    """
+    machine.become_root()
+    if not paths.root.exists():
+        return "sandbox: was not up"
+    if not paths.is_marked():
+        raise SandboxError(
+            f"{paths.root} was not made by 'python -m sandbox up', so it is not deleted: correct TRAINIUM_SANDBOX_DIR, "
+            "or delete it yourself."
+        )
+    down(paths)
+    mounted = _mounts(paths)
+    if mounted:
+        raise SandboxError(f"{mounted[0]} is still mounted, so {paths.root} is not deleted: unmount it and try again.")
+    shutil.rmtree(paths.root)
+    return f"sandbox: down, and {paths.root} is deleted"
+
+
 def _stop(paths: Paths, service: str, seconds: float = 15) -> None:
     pid = _pid(paths, service)
     if pid is None:
@@ -136,10 +168,15 @@ def _stop(paths: Paths, service: str, seconds: float = 15) -> None:
 
 
 def _unmount(paths: Paths) -> None:
-    """Podman leaves its storage mounted onto itself; innermost first."""
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
-    for mount in sorted((m for m in mounts if Path(m).is_relative_to(paths.root)), reverse=True):
+    """Podman leaves its storage mounted onto itself."""
+    for mount in _mounts(paths):
         subprocess.run(["umount", mount], check=False, capture_output=True)
+
+
+def _mounts(paths: Paths) -> list[str]:
+    """What is mounted in the folder, innermost first."""
+    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    return sorted((m for m in mounts if Path(m).is_relative_to(paths.root)), reverse=True)
 
 
 def status(paths: Paths) -> tuple[str, bool]:

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.errors import SandboxError
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -25,6 +27,36 @@ class Paths:
     def name(self) -> str:
         """A short name, unique for the folder: it prefixes containers and networks."""
         return "sandbox-" + hashlib.sha256(str(self.root).encode()).hexdigest()[:6]
+
+    @property
+    def marker(self) -> Path:
+        """The file by which ``up`` marks the folder as its own. It holds the folder's path: a copy is no mark."""
+        return self.root / ".made-by-sandbox"
+
+    @property
+    def in_checkout(self) -> bool:
+        """Whether this is the checkout's own folder, which nobody but the project uses."""
+        return self.root == REPOSITORY / ".sandbox"
+
+    def is_marked(self) -> bool:
+        """Whether ``up`` made the folder, or took it when it was empty."""
+        try:
+            return self.marker.read_text(encoding="utf-8") == f"{self.root}\n"
+        except (OSError, UnicodeError):
+            return False
+
+    def mark(self) -> None:
+        """Make the folder the sandbox's own, so that ``purge`` may delete it.
+
+        Raises:
+            SandboxError: it holds what others have put there.
+        """
+        if self.is_marked():
+            return
+        self.root.mkdir(parents=True, exist_ok=True)
+        if not self.in_checkout and any(self.root.iterdir()):
+            raise SandboxError(f"{self.root} is not empty and no sandbox: set TRAINIUM_SANDBOX_DIR to an empty folder.")
+        self.marker.write_text(f"{self.root}\n", encoding="utf-8")
 
     @property
     def cache(self) -> Path:
