@@ -1,0 +1,43 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Networks that may log in: which of them are too wide, or none. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+# Nobody comes from there over the Internet (RFC 1918, RFC 6598).
+_INSIDE = [
+    ipaddress.IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
+]
+# Also where somebody asks for less: a /8 is as much as the largest owners of addresses have.
+WIDEST = 8
+# As AuthorizeSecurityGroupIngress takes it: an address and the length of its prefix, no netmask.
+_NOTATION = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}/[0-9]{1,2}")
+
+
+def wide_networks(networks: Iterable[str], smallest_prefix: int) -> list[str]:
+    """What is wrong with the networks from which somebody may log in, a clause each; empty where all will do.
+
+    Args:
+        networks: such as ``192.0.2.0/24``. Private ones may have any size.
+        smallest_prefix: bits that the prefix of any other network must have at least.
+
+    Raises:
+        ValueError: the prefix is no length of a prefix that narrows anything down.
+    """
+    if not WIDEST <= smallest_prefix <= 32:
+        raise ValueError(f"the smallest prefix is {smallest_prefix}, and must be {WIDEST} to 32 bits")
+    found = []
+    for text in networks:
+        try:
+            if not _NOTATION.fullmatch(text):
+                raise ValueError("no network")
+            network = ipaddress.IPv4Network(text, strict=False)
+        except ValueError:
+            found.append(f"{text!r} is no IPv4 network such as 192.0.2.0/24")
+            continue
+        if network.prefixlen < smallest_prefix and not any(network.subnet_of(inside) for inside in _INSIDE):
+            found.append(f"{text} is {network.num_addresses} addresses of the Internet")
+    return found
