@@ -89,6 +89,9 @@ options:
     description:
       - What a host is named by, in order of preference; the instance id if nothing else serves or if two instances
         would share a name.
+      - Only letters, digits, C(.), C(_) and C(-) make a name, with one of the first two or C(_) at the beginning. A tag
+        with another value is passed over, since whoever may tag an instance would choose what a playbook does with it.
+        A name that is that of a group, of the controller or another instance's id does not serve either.
       - Each is V(slurm-node-name), V(short-private-dns-name), V(private-dns-name), V(private-ip-address),
         V(ip-address), V(dns-name), V(instance-id) or V(tag:<key>).
       - V(slurm-node-name) is that of a ParallelCluster's compute nodes; others have none. Elsewhere

@@ -41,6 +41,10 @@ _KEPT = (
     "ami_launch_index",
 )
 
+# Tags are chosen by whoever may tag an instance, and a host's name gets into templates, patterns, paths and commands.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
+# The controller, and what Ansible itself means by a name.
+_RESERVED = frozenset(("localhost", "127.0.0.1", "all", "ungrouped", HEAD, COMPUTE, LOGIN))
 _NOT_IN_GROUP_NAMES = re.compile(r"[^A-Za-z0-9_]")
 # user@host:port, several of them separated by commas, as ssh -J takes them; never what looks like an option.
 _HOP = r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
@@ -152,7 +156,9 @@ def group_names(record: Record, is_head: bool) -> list[str]:
 
 
 def host_name(record: Record, hostnames: Sequence[str]) -> str:
-    """The first of the preferences that the node has a value for, else the instance id.
+    """The first of the preferences that the node has a name for, else the instance id.
+
+    A value that has other characters than letters, digits, dots, underscores and hyphens is no name.
 
     Raises NodesError for a preference that does not exist.
     """
@@ -166,7 +172,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
         else:
             known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
             raise NodesError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
-        if name:
+        if _NAME.fullmatch(str(name)):
             return str(name)
     return str(record["instance_id"])
 
@@ -180,9 +186,11 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
     names = {
         record["instance_id"]: host_name(record, options.hostnames) for cluster in found for record in cluster.records
     }
-    # Two networks may use the same addresses: such hosts go by their ids, or one would swallow the other.
-    shared = {name for name, count in Counter(names.values()).items() if count > 1}
-    nodes = []
+    # Two networks may use the same addresses: such hosts go by their ids, or one would swallow the other. So do hosts
+    # that a tag calls by the id of another, or like a group or the controller.
+    taken = {name for name, count in Counter(names.values()).items() if count > 1}
+    taken.update(_RESERVED, names)
+    nodes: list[Node] = []
     for cluster in found:
         hop, hop_id = _bastion(options.bastion, cluster)
         master = cluster.ranked[0]["private_address"] if cluster.ranked else ""
@@ -197,8 +205,9 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
                 variables["master_addr"] = master
             variables.update(connection(record, options, "" if identity == hop_id else hop, identity == hop_id))
             is_head = cluster.head is not None and cluster.head["instance_id"] == identity
-            nodes.append(Node(identity if name in shared else name, variables, group_names(record, is_head)))
-    return nodes
+            nodes.append(Node(identity if name in taken else name, variables, group_names(record, is_head)))
+    groups = {group for node in nodes for group in node.groups}
+    return [node._replace(name=node.variables["instance_id"]) if node.name in groups else node for node in nodes]
 
 
 def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
