@@ -33,5 +33,5 @@ def devices_of(text: str) -> list[int] | None:
 if __name__ == "__main__":
     counted = devices_of(sys.stdin.read())
     if not counted or not sum(counted):
-        raise SystemExit("neuron-ls -j shows no NeuronCore on this node; see the kernel's log, or set processes_per_node.")
+        raise SystemExit("neuron-ls -j shows no NeuronCore on this node; look into the kernel's log.")
     sys.stdout.write(f"{sum(counted)}\n")
