@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import calls, faults, hosts, names, state
+from sandbox.emulator import calls, faults, hosts, lifecycle, names, state
 from sandbox.emulator.cloudformation import images, waiting
-from sandbox.emulator.protocol import Start, answer_error, answer_json
+from sandbox.emulator.protocol import Start, answer, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
 
@@ -49,13 +49,28 @@ class Application:
         fault = faults.meeting(entry)
         if fault:
             time.sleep(float(fault.get("delay") or 0))
-        if not fault or not fault.get("code"):
+        if fault and fault.get("late"):
+            return self.failing_late(environ, start, entry, fault)
+        if not fault or not (fault.get("code") or fault.get("body")):
             return self.guarded(environ, start, entry)
         if fault.get("after"):
             # The call does its work, and its answer is lost.
             self.guarded(environ, lambda *_: None, entry)
+        if fault.get("body"):
+            return answer(start, f"{fault.get('status') or 200} Answer", "text/html", str(fault["body"]).encode())
         message = str(fault.get("message") or "Injected by the sandbox.")
         return answer_error(environ, start, entry["service"], int(fault.get("status") or 400), fault["code"], message)
+
+    def failing_late(
+        self, environ: dict[str, Any], start: Start, entry: dict[str, Any], fault: dict[str, Any]
+    ) -> list[bytes]:
+        """A launch that EC2 grants, and some or all of whose instances do not come to run."""
+        count = int(fault.get("count") or entry["parameters"].get("MaxCount") or 1)
+        lifecycle.LAUNCH.failures = [fault["late"]] * count
+        try:
+            return self.guarded(environ, start, entry)
+        finally:
+            lifecycle.LAUNCH.failures = None
 
     def guarded(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
         """Moto's answer; what moto cannot do becomes an error that an AWS client can read."""
@@ -152,8 +167,9 @@ def _faults(method: str, body: Any) -> list[dict[str, Any]]:
     if method == "DELETE":
         state.FAULTS.clear()
     elif method == "POST":
-        times = body.get("times")
-        state.FAULTS.append({**body, "action": body["action"], "times": 1 if times is None else int(times)})
+        times, skip = body.get("times"), int(body.get("skip") or 0)
+        fault = {**body, "action": body["action"], "times": 1 if times is None else int(times), "skip": skip}
+        state.FAULTS.append(fault)
     return state.FAULTS
 
 

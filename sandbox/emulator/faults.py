@@ -8,7 +8,7 @@ from sandbox.emulator import state
 
 
 def meeting(entry: dict[str, Any]) -> dict[str, Any] | None:
-    """The first fault that meets a call; one that has been used up meets none.
+    """The first fault that meets a call; one that has been used up, or is to let calls pass first, meets none.
 
     Args:
         entry: service, action and parameters.
@@ -21,6 +21,9 @@ def meeting(entry: dict[str, Any]) -> dict[str, Any] | None:
                 and fault.get("service", entry["service"]) == entry["service"]
                 and all(str(entry["parameters"].get(k)) == str(v) for k, v in (fault.get("match") or {}).items())
             ):
+                if fault["skip"] > 0:
+                    fault["skip"] -= 1
+                    continue
                 fault["times"] -= 1
                 return fault
     return None

@@ -46,6 +46,7 @@ def _prepare(self: Any, nic_spec: list[dict[str, Any]], *arguments: Any, **optio
 
 def _attach(self: Any, eni: Any, key: int) -> str:
     attachment: str = _attach_eni(self, eni, key)
+    eni.attach_time = eni.attach_time.replace(microsecond=0)
     eni.network_card_index, eni.device_index = divmod(int(key), CARD_STRIDE)
     eni.interface_type = getattr(self, "interface_types", {}).get(int(key), eni.interface_type)
     if eni.interface_type == "efa-only":

@@ -109,6 +109,12 @@ def _launch_instances(self: Any, image_id: str, count: int, user_data: Any, grou
                     "IdempotentParameterMismatch",
                     "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).",
                 )
+            if all(instance._state.name == "terminated" for instance in reservation.instances):
+                refuse(
+                    "IdempotentInstanceTerminated",
+                    "The request to launch an instance uses the same client token as a previous request for which the "
+                    "instance has been terminated.",
+                )
             return reservation
         kind = options.get("instance_type") or "m1.small"
         interfaces = options.get("nics") or []

@@ -1,7 +1,8 @@
 """The states of an instance take time, and each change may be asked for twice; stock moto changes at once.
 
 pending -> running, stopping -> stopped, shutting-down -> terminated. What an instance holds (interfaces, volumes,
-capacity) is given back when it is terminated, its Elastic IPs when it begins to shut down.
+capacity) is given back when it is terminated, its Elastic IPs when it begins to shut down. LaunchTime is that of the
+last start, in whole seconds; stock moto keeps the first one. An instance may fail late, pending -> terminated.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import moto.ec2.models.instances as models
+from moto.core.utils import utcnow
 
 from sandbox.emulator import capacity
 from sandbox.emulator.errors import refuse
@@ -33,6 +35,13 @@ CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "st
 # (when, state in which the change still applies, instance, change), oldest first: every change takes equally long.
 _changes: deque[tuple[float, str, Any, Callable[[Any], Any]]] = deque()
 _delay = {"seconds": 0.0}
+# ``failures`` of the launch that this thread is working on: the StateReason of each instance that fails late.
+LAUNCH = threading.local()
+# What EC2 says of them, from the API's reference of StateReason.
+REASONS = {
+    "Server.InsufficientInstanceCapacity": "There was insufficient capacity available to satisfy the launch request",
+    "Server.InternalError": "An internal error caused the instance to terminate during launch",
+}
 
 
 def _set(instance: Any, state: str) -> None:
@@ -64,7 +73,22 @@ def _apply_changes() -> None:
 
 def _created(self: Any, *arguments: Any, **options: Any) -> None:
     _init(self, *arguments, **options)
-    _later(self, "pending", lambda instance: _set(instance, "running"))
+    self.launch_time = utcnow().replace(microsecond=0)
+    failures = getattr(LAUNCH, "failures", None)
+    if failures:
+        code = failures.pop()
+        _later(self, "pending", lambda instance: _fail(instance, code))
+    else:
+        _later(self, "pending", lambda instance: _set(instance, "running"))
+
+
+def _fail(instance: Any, code: str) -> None:
+    """EC2 could not run it after all: terminated without having run."""
+    instance.holds_capacity = True
+    _set_addresses_free(instance)
+    _end(instance)
+    instance._reason = code
+    instance.state_reason = models.StateReason(f"{code}: {REASONS.get(code, 'Injected by the sandbox')}", code)
 
 
 def _started(self: Any) -> Any:
@@ -79,6 +103,7 @@ def _started(self: Any) -> Any:
             if key in CAPACITY:
                 CAPACITY[key] -= 1
             _start(self)
+            self.launch_time = utcnow().replace(microsecond=0)
             _later(self, "pending", lambda instance: _set(instance, "running"))
     return previous
 

@@ -11,7 +11,9 @@ LOCK = threading.RLock()
 # (instance type, zone) -> free instances; a pair that is not in it has no limit.
 CAPACITY: dict[tuple[str, str], int] = {}
 
-# Each: action, code, message, status, times, delay, match (parameter -> value), service, after.
+# Each: action, code, message, status, times, skip (calls that pass first), delay, match (parameter -> value), service,
+# after. In place of a code: ``body``, an answer that is not AWS's, with ``status``; or, for RunInstances, ``late``, the
+# code of the StateReason with which instances go from pending to terminated, ``count`` of them or all.
 FAULTS: list[dict[str, Any]] = []
 
 CALLS: deque[dict[str, Any]] = deque(maxlen=200_000)

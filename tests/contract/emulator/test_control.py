@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+from botocore.parsers import ResponseParserError
+
 TYPE = "trn1.32xlarge"
 KEY = b"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJJbBq5vhVtOXAbOXSFvEkzyBk+VyrmGa6vKTmm7ycVS someone@example.com"
 
@@ -68,6 +71,34 @@ def test_a_fault_after_the_call_loses_the_answer(lab: Any) -> None:
     assert lab.code_of(lambda: lab.run(ClientToken="one")) == "InternalError"
     (instance,) = lab.run(ClientToken="one")
     assert [i["InstanceId"] for i in lab.shown()] == [instance["InstanceId"]]
+
+
+def test_a_launch_can_fail_late(lab: Any) -> None:
+    code = "Server.InsufficientInstanceCapacity"
+    lab.api.capacity(TYPE, lab.zones[0], 3)
+    lab.api.control("POST", "faults", {"action": "RunInstances", "late": code, "count": 2})
+    lab.run(MinCount=3, MaxCount=3)
+    assert {instance["State"]["Name"] for instance in lab.shown()} == {"pending"}
+    deadline = time.monotonic() + 10
+    while lab.shown("pending"):
+        assert time.monotonic() < deadline, lab.shown()
+        time.sleep(0.05)
+    states = [(i["State"]["Name"], i.get("StateReason", {}).get("Code") or "") for i in lab.shown()]
+    assert sorted(states) == [("running", ""), ("terminated", code), ("terminated", code)]
+    # They hold nothing any more.
+    assert len(lab.ec2.describe_network_interfaces()["NetworkInterfaces"]) == 8
+    assert lab.api.control("GET", "capacity") == [{"instance_type": TYPE, "zone": lab.zones[0], "count": 2}]
+    lab.run()
+    lab.api.control("DELETE", "faults")
+
+
+def test_an_answer_that_is_not_of_aws_and_calls_that_pass_first(lab: Any) -> None:
+    page = "<html><body><h1>502 Bad Gateway</h1><hr></body></html>"
+    lab.api.control("POST", "faults", {"action": "DescribeInstances", "body": page, "status": 200, "skip": 1})
+    assert lab.shown() == []
+    with pytest.raises(ResponseParserError):
+        lab.shown()
+    assert lab.shown() == []
 
 
 def test_delays(lab: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -78,6 +79,35 @@ def test_a_client_token_launches_once(lab: Any) -> None:
     changed = lab.request(ClientToken="one", InstanceType="trn1n.32xlarge")
     assert lab.code_of(lambda: lab.ec2.run_instances(**changed)) == "IdempotentParameterMismatch"
     assert len(lab.shown()) == 2
+
+
+def test_a_client_token_whose_instances_are_gone_is_refused(lab: Any) -> None:
+    """EC2's table of error codes: "uses the same client token as a previous request ... terminated"."""
+    request = {"ClientToken": "one", "MinCount": 2, "MaxCount": 2}
+    first, second = (instance["InstanceId"] for instance in lab.run(**request))
+    lab.ec2.terminate_instances(InstanceIds=[first])
+    assert {instance["InstanceId"] for instance in lab.run(**request)} == {first, second}
+    lab.terminate()
+    assert lab.code_of(lambda: lab.run(**request)) == "IdempotentInstanceTerminated"
+
+
+def test_the_launch_time_is_that_of_the_last_start_and_the_attachment_stays(lab: Any) -> None:
+    lab.run()
+    lab.wait("running")
+    before = lab.shown()[0]
+    identity = [before["InstanceId"]]
+    lab.ec2.stop_instances(InstanceIds=identity)
+    lab.wait("stopped")
+    # EC2 counts in seconds.
+    while time.time() < before["LaunchTime"].timestamp() + 1:
+        time.sleep(0.05)
+    lab.ec2.start_instances(InstanceIds=identity)
+    after = lab.shown()[0]
+    assert after["LaunchTime"] > before["LaunchTime"]
+    assert after["LaunchTime"].microsecond == 0
+    attached = [nic["Attachment"]["AttachTime"] for nic in before["NetworkInterfaces"]]
+    assert [nic["Attachment"]["AttachTime"] for nic in after["NetworkInterfaces"]] == attached
+    assert attached[0] <= before["LaunchTime"]
 
 
 def test_capacity_is_used_up_and_given_back(lab: Any) -> None:
