@@ -22,8 +22,9 @@ description:
     none for a cluster that is no ParallelCluster or has no living compute node.
   - Without the table or the permission C(dynamodb:Scan) for it, compute nodes have the other names of O(hostnames), and
     a warning says so.
-  - Nodes are ordered by launch time, launch index and instance id, so that nodes added later come last.
-    Pending and running nodes have a rank.
+  - Nodes are ordered by the tag C(trainium:generation), launch index, the time at which the primary interface was
+    attached, and instance id, so that nodes added later come last and a stop and start moves none. Without the tag the
+    attachment comes before the index. Pending and running nodes have a rank.
   - Each instance is reduced to the fields that matter before it is cached and before it becomes a host, so that
     thousands of nodes with many network interfaces stay cheap.
   - Each host's key is known to ssh by the instance id, so that a new instance at an old address is not refused.

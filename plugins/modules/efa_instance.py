@@ -180,7 +180,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 instances:
-  description: The nodes of the set that exist now, oldest first.
+  description: The nodes of the set that exist now, oldest first, whenever they were last started.
   returned: success
   type: list
   elements: dict
@@ -241,6 +241,10 @@ instances:
       description: When the node was launched or last started.
       type: str
       sample: "2026-11-21T07:00:00.000+00:00"
+    attach_time:
+      description: When the primary interface was attached, which is at the launch and stays; empty before.
+      type: str
+      sample: "2026-11-20T16:00:00.000+00:00"
     ami_launch_index:
       description: The node's number within its launch.
       type: int

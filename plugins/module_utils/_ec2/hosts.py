@@ -26,7 +26,7 @@ DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-ad
 Record = dict[str, Any]
 
 # Fields of a record that serve ordering and naming and are no host variables.
-_INTERNAL = ("ami_launch_index", "public_dns_name", "parallelcluster_name")
+_INTERNAL = ("ami_launch_index", "attach_time", "generation", "public_dns_name", "parallelcluster_name")
 # Fields that a record takes from instances.node_of as they are.
 _KEPT = (
     "instance_id",
@@ -38,6 +38,7 @@ _KEPT = (
     "private_dns_name",
     "efa_interface_count",
     "launch_time",
+    "attach_time",
     "ami_launch_index",
 )
 
@@ -99,6 +100,7 @@ def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
     parallelcluster = instances.parallelcluster_of(tags)
     return {
         **{field: node[field] for field in _KEPT},
+        "generation": instances.generation_of(node),
         "instance_state": node["state"],
         "cluster_name": tags.get(CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
         "node_role": tags.get(ROLE_TAG, ""),
@@ -123,7 +125,7 @@ def clusters(records: Iterable[Record]) -> list[Cluster]:
         by_name.setdefault(record["cluster_name"], []).append(record)
     result = []
     for _name, members in sorted(by_name.items()):
-        members = instances.in_order(members)
+        members = sorted(members, key=lambda record: instances.order_of(record, record["generation"]))
         live = [record for record in members if record["instance_state"] in LIVE_STATES]
         ranked = [record for record in live if record["node_role"] == COMPUTE]
         heads = [record for record in live if record["node_role"] == HEAD]

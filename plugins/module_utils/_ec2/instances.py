@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import GENERATION_TAG, tags_of
 
 # How AWS ParallelCluster marks its instances.
 PARALLELCLUSTER_TAG = "parallelcluster:cluster-name"
@@ -62,6 +62,7 @@ def node_of(instance: Mapping[str, Any]) -> Node:
         "placement_group": placement.get("GroupName") or "",
         "key_name": instance.get("KeyName") or "",
         "launch_time": _timestamp(instance.get("LaunchTime")),
+        "attach_time": _attach_time(instance),
         "ami_launch_index": int(instance.get("AmiLaunchIndex") or 0),
         "efa_interface_count": sum(1 for item in interfaces if item["interface_type"] in EFA_KINDS),
         "network_interfaces": interfaces,
@@ -93,9 +94,39 @@ def _timestamp(moment: datetime | str | None) -> str:
     return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
 
 
+def _attach_time(instance: Mapping[str, Any]) -> str:
+    """When the primary interface was attached; '' before EC2 shows it.
+
+    That is at the launch, and stays: "You can't detach the primary network interface" (EC2 user guide, "Elastic network
+    interfaces"). LaunchTime does not: it is "The time that the instance was last launched" (API reference, Instance).
+    """
+    for item in instance.get("NetworkInterfaces") or ():
+        attachment = item.get("Attachment") or {}
+        if not (attachment.get("NetworkCardIndex") or attachment.get("DeviceIndex")):
+            return _timestamp(attachment.get("AttachTime"))
+    return ""
+
+
+def generation_of(node: Node) -> int:
+    """The launch that the node comes from; 0 where the tag is missing or no number."""
+    text = node["tags"].get(GENERATION_TAG, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def order_of(node: Mapping[str, Any], generation: int) -> tuple[Any, ...]:
+    """What nodes are sorted by, oldest first, whenever they were stopped and started.
+
+    The nodes of a launch have one generation, and an index in it. Without a generation (those of ParallelCluster) only
+    the attachment of the primary interface tells the launches apart.
+    """
+    index, attached = node["ami_launch_index"], node.get("attach_time") or node["launch_time"]
+    within = (index, attached) if generation else (attached, index)
+    return (generation, *within, node["instance_id"])
+
+
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """Oldest first: launch time, EC2's index within the launch, instance id. The inventory ranks nodes likewise."""
-    return sorted(nodes, key=lambda node: (node["launch_time"], node["ami_launch_index"], node["instance_id"]))
+    """Oldest first: generation, EC2's index within the launch, attachment, id. The inventory ranks nodes likewise."""
+    return sorted(nodes, key=lambda node: order_of(node, generation_of(node)))
 
 
 def primary_interface(node: Node) -> str:

@@ -7,8 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import GENERATION_TAG
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import LIVE_STATES, Node, in_order
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
+    LIVE_STATES,
+    Node,
+    generation_of,
+    in_order,
+)
 
 
 class FleetPlan(NamedTuple):
@@ -38,12 +42,6 @@ def plan_fleet(nodes: Iterable[Node], state: str, count: int) -> FleetPlan:
     keep = live[:count]
     start = [node for node in keep if node["state"] in ("stopping", "stopped")]
     return FleetPlan(keep, max(0, count - len(live)), start, [], live[count:])
-
-
-def generation_of(node: Node) -> int:
-    """The launch that the node comes from; 0 where the tag is missing or no number."""
-    text = node["tags"].get(GENERATION_TAG, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def next_generation(nodes: Iterable[Node]) -> int:

@@ -21,6 +21,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request impo
 
 # Launches that EC2 remembers and whose instances are gone: as many of them are stepped over.
 MAXIMUM_REPLAYS = 20
+# "uses the same client token as a previous request for which the instance has been terminated" (EC2's error codes).
+# EC2 remembers a token for at least 24 hours after that, but shows the instances and their tags for about one.
+TERMINATED_CODE = "IdempotentInstanceTerminated"
 
 Params = Mapping[str, Any]
 Warn = Callable[[str], None]
@@ -137,6 +140,9 @@ def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation:
                 nodes = [node_of(item) for item in ec2.run_instances(client, request)]
             except AwsCallError as error:
                 attempts[-1].update(outcome=error.code or "failed", message=error.reason)
+                if error.code == TERMINATED_CODE:
+                    attempts[-1].update(outcome="replayed")
+                    break
                 if error.code not in ec2.CAPACITY_CODES:
                     error.details["attempts"] = attempts
                     raise

@@ -1,0 +1,51 @@
+"""What a stop and a start change in a set of nodes: nothing that a rank, a head or a choice follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+Account = Any
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+def ranks(cloud: Account, folder: Path) -> list[str]:
+    """The ids of the nodes by the ranks that the inventory gives them."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_"))}
+    environment.update(
+        AWS_ENDPOINT_URL=cloud.api.url,
+        AWS_ACCESS_KEY_ID="testing-id",
+        AWS_SECRET_ACCESS_KEY="testing-secret",
+        AWS_EC2_METADATA_DISABLED="true",
+        ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
+        ANSIBLE_HOME=str(folder / "ansible"),
+        TRAINIUM_CLUSTER_NAME="bert",
+    )
+    program = Path(sys.executable).with_name("ansible-inventory")
+    command = [str(program), "-i", str(REPOSITORY / "inventory" / "nodes.yml"), "--list"]
+    command += ["-e", "trainium_cluster_name=bert"]
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
+    inventory = json.loads(done.stdout)
+    hosts = inventory["_meta"]["hostvars"]
+    by_rank = sorted(inventory["compute"]["hosts"], key=lambda name: int(hosts[name]["node_rank"]))
+    assert inventory["head"]["hosts"] == by_rank[:1]
+    return [hosts[name]["instance_id"] for name in by_rank]
+
+
+def test_a_stop_and_a_start_keep_order_ranks_and_head(cloud: Account, tmp_path: Path) -> None:
+    cloud.efa(count=2)
+    before = cloud.efa(count=3)["instance_ids"]
+    launched = {item["InstanceId"]: item["LaunchTime"] for item in cloud.instances()}
+    cloud.efa(count=3, state="stopped")
+    after = cloud.efa(count=3)
+    # The test says something only where EC2 has set LaunchTime anew.
+    assert all(item["LaunchTime"] > launched[item["InstanceId"]] for item in cloud.instances())
+    assert after["instance_ids"] == before
+    assert ranks(cloud, tmp_path) == before
+    fewer = cloud.efa(count=2)
+    assert fewer["terminated"] == before[2:]
+    assert fewer["instance_ids"] == before[:2]
