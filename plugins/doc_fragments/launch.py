@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Options of how EC2 instances are launched; their argument specification is in module_utils/_arguments.py."""
+"""Options of how EC2 instances are launched; their argument specification is in module_utils/_ec2/arguments.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,28 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options:
+  key_name:
+    description: The key pair for the first login.
+    type: str
+  interface_layout:
+    description:
+      - V(efa) puts an interface with an address and EFA on every network card.
+      - V(efa-only) has one interface with an address, and EFA without an address on every card. It saves addresses.
+      - V(parallelcluster) is what AWS ParallelCluster 3.15 and newer do. It differs from V(efa-only) on primary cards
+        that take one interface only.
+      - V(none) is a single plain interface.
+      - By default V(efa) for types with EFA and V(none) for others. A layout with EFA is refused for a type without.
+    type: str
+    choices: [efa, efa-only, parallelcluster, none]
+  placement_group:
+    description: The name of an existing placement group.
+    type: str
+  user_data:
+    description: User data, as plain text.
+    type: str
+  instance_profile:
+    description: The name or ARN of the instance profile.
+    type: str
   capacity_reservation:
     description:
       - Capacity that was reserved. An empty dictionary means none in particular.

@@ -15,7 +15,9 @@ description:
     has no capacity, the next of the O(subnets) is tried.
   - A run that was killed after the launch can be repeated without launching twice. The launch carries a ClientToken
     that follows from the request and from the set's generation, the tag C(trainium:generation).
-  - A launch that fails, or whose nodes do not get running within O(wait_timeout), is taken back.
+  - New nodes of which EC2 says that they failed, or that do not get running within O(wait_timeout), are terminated;
+    those that run stay, and the next run launches what is missing. Where EC2 finds only after the launch that it has no
+    capacity, all nodes of the launch are terminated and the next of the O(subnets) is tried, if the module waits.
   - Nodes are found by the tags C(trainium:cluster) and C(trainium:set). A raised O(count) adds nodes in the
     zone of those that exist, a lowered one terminates the newest.
   - While the module waits, progress is shown when it runs with a local connection.
@@ -86,28 +88,6 @@ options:
       - EFA needs all traffic in and out allowed with the group itself as the peer.
     type: list
     elements: str
-  key_name:
-    description: The key pair for the first login.
-    type: str
-  interface_layout:
-    description:
-      - V(efa) puts an interface with an address and EFA on every network card.
-      - V(efa-only) has one interface with an address, and EFA without an address on every card. It saves addresses.
-      - V(parallelcluster) is what AWS ParallelCluster 3.15 and newer do. It differs from V(efa-only) on primary cards
-        that take one interface only.
-      - V(none) is a single plain interface.
-      - By default V(efa) for types with EFA and V(none) for others. A layout with EFA is refused for a type without.
-    type: str
-    choices: [efa, efa-only, parallelcluster, none]
-  placement_group:
-    description: The name of an existing placement group.
-    type: str
-  user_data:
-    description: User data, as plain text.
-    type: str
-  instance_profile:
-    description: The name or ARN of the instance profile.
-    type: str
   public_ip:
     description:
       - V(primary) associates an Elastic IP with card 0, device 0 of each node. An unassociated one with the cluster's
@@ -203,6 +183,10 @@ instances:
       sample: running
     state_reason:
       description: Why EC2 changed the state; empty if it did not.
+      type: str
+      sample: ""
+    state_reason_code:
+      description: The code of the reason; empty if there is none.
       type: str
       sample: ""
     private_ip_address:
@@ -357,7 +341,7 @@ request:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, unforeseen
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import LAUNCH_ARGUMENTS
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run import EfaInstance
 
@@ -372,11 +356,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "image_id": {"type": "str"},
     "subnets": {"type": "list", "elements": "str"},
     "security_groups": {"type": "list", "elements": "str"},
-    "key_name": {"type": "str", "no_log": False},
-    "interface_layout": {"type": "str", "choices": ["efa", "efa-only", "parallelcluster", "none"]},
-    "placement_group": {"type": "str"},
-    "user_data": {"type": "str", "no_log": True},
-    "instance_profile": {"type": "str"},
     "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 600},
@@ -393,6 +372,8 @@ def main() -> None:
         result = EfaInstance(client, launcher, module.params, module.check_mode, module.warn).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {error}.", **{"attempts": [], **error.details})
+    except Exception as error:
+        module.fail_json(msg=f"efa_instance {module.params['name']}: {unforeseen(error)}.", attempts=[])
     difference = result.pop("diff")
     if module._diff:
         result["diff"] = difference

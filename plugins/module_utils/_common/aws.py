@@ -10,15 +10,32 @@ from typing import Any, TypeVar, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
+    from botocore.parsers import ResponseParserError
 
 from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, one_line
 
 Client = Any
 Item = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Codes with which the same call may succeed soon. Where a failure says nothing, botocore takes the HTTP status as code.
+TRANSIENT_CODES = (
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "Throttling",
+    "ThrottlingException",
+    "InternalError",
+    "InternalFailure",
+    "ServiceUnavailable",
+    "Unavailable",
+    "500",
+    "502",
+    "503",
+    "504",
+)
 
 _ADVICE = {
     "AuthFailure": "check the AWS credentials",
@@ -41,7 +58,7 @@ def one_call(description: str) -> Callable[[Function], Function]:
                 return function(*args, **kwargs)
             except AnsibleAWSError as error:
                 raise call_error(description, error.exception or error) from error
-            except (aws.ClientError, aws.BotoCoreError) as error:
+            except (aws.ClientError, aws.BotoCoreError, ResponseParserError) as error:
                 raise call_error(description, error) from error
 
         return cast(Function, wrapper)
@@ -53,18 +70,28 @@ def call_error(description: str, error: BaseException) -> AwsCallError:
     """One sentence for an error of the SDK."""
     response = getattr(error, "response", None)
     if response:
-        code = response["Error"].get("Code", "")
-        reason = str(response["Error"].get("Message", "")).strip().rstrip(".")
+        stated = response.get("Error") or {}
+        code, reason = str(stated.get("Code", "")), one_line(Exception(stated.get("Message", "")))
         advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
-        return AwsCallError(f"AWS would not {description}: {reason} ({code}){advice}", code, reason)
-    reason = " ".join(str(error).split()).rstrip(".")
+        message = f"AWS would not {description}: {reason} ({code}){advice}"
+        return AwsCallError(message, code, reason, transient=code in TRANSIENT_CODES)
+    if isinstance(error, ResponseParserError):
+        return unreadable(description)
+    reason = one_line(error)
     if isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
         return AwsCallError(
             f"cannot {description}: no AWS credentials were found; set AWS_PROFILE or AWS_ACCESS_KEY_ID"
         )
     if isinstance(error, (aws.HTTPClientError, aws.ConnectionError)):
-        return AwsCallError(f"cannot {description}: {reason}; check the network, the region and AWS_ENDPOINT_URL")
+        advice = "check the network, the region and AWS_ENDPOINT_URL"
+        return AwsCallError(f"cannot {description}: {reason}; {advice}", transient=True)
     return AwsCallError(f"cannot {description}: {reason}", "", reason)
+
+
+def unreadable(description: str) -> AwsCallError:
+    """For an answer that is not AWS's, such as the page of a proxy; what it says is of no use to the reader."""
+    advice = "check the proxy, the region and AWS_ENDPOINT_URL"
+    return AwsCallError(f"cannot {description}: what came is not an answer of AWS; {advice}", transient=True)
 
 
 def pages(client: Client, operation: str, **request: Any) -> Item:

@@ -15,9 +15,26 @@ class TrainiumError(Exception):
 
 
 class AwsCallError(TrainiumError):
-    """An AWS call failed. ``code`` is AWS's error code, '' where no answer came."""
+    """An AWS call failed. ``code`` is AWS's error code, '' where no answer came.
 
-    def __init__(self, message: str, code: str = "", reason: str = "") -> None:
+    ``transient`` says that the same call may succeed soon: it was throttled, or met trouble on the way or in AWS.
+    """
+
+    def __init__(self, message: str, code: str = "", reason: str = "", transient: bool = False) -> None:
         super().__init__(message, error_code=code)
         self.code = code
         self.reason = reason
+        self.transient = transient
+
+
+def one_line(error: BaseException) -> str:
+    """An error's text on one line of a bearable length, without a page that a proxy sent."""
+    text = " ".join(str(error).split()).rstrip(".")
+    if "<html" in text.lower() or "<!doctype" in text.lower():
+        text = "a web page came in place of an answer"
+    return text if len(text) <= 300 else f"{text[:300]} ..."
+
+
+def unforeseen(error: BaseException) -> str:
+    """A sentence for an error that nobody foresaw."""
+    return f"an error that should not be: {type(error).__name__}: {one_line(error)}; please report it"

@@ -30,6 +30,11 @@ METADATA = {
     "http_put_response_hop_limit": {"type": "int", "default": 2},
 }
 LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "key_name": {"type": "str", "no_log": False},
+    "interface_layout": {"type": "str", "choices": ["efa", "efa-only", "parallelcluster", "none"]},
+    "placement_group": {"type": "str"},
+    "user_data": {"type": "str", "no_log": True},
+    "instance_profile": {"type": "str"},
     "capacity_reservation": {"type": "dict", "options": RESERVATION},
     "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
     "volumes": {"type": "list", "elements": "dict", "options": VOLUME},

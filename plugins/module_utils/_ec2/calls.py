@@ -12,6 +12,7 @@ from typing import Any
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
+    from botocore.parsers import ResponseParserError
 
 from ansible_collections.amazon.aws.plugins.module_utils import ec2 as amazon
 from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
@@ -22,6 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    unreadable,
 )
 
 # EC2's page for instances; without it, a large set would cost many calls.
@@ -132,11 +134,18 @@ def run_instances(client: Client, request: Mapping[str, Any]) -> list[Item]:
 
     for _attempt in range(2):
         try:
-            return list(throttled()["Instances"])
-        except (aws.HTTPClientError, aws.ConnectionError):
+            return list(_field(throttled(), "Instances", "launch the instances"))
+        except (aws.HTTPClientError, aws.ConnectionError, ResponseParserError):
             # The answer was lost, perhaps not the launch: the token makes a second question harmless.
             continue
-    return list(throttled()["Instances"])
+    return list(_field(throttled(), "Instances", "launch the instances"))
+
+
+def _field(answer: Mapping[str, Any], name: str, description: str) -> Any:
+    """A field that EC2 never leaves out; a page that happens to be XML is read as an answer without any."""
+    if name not in answer:
+        raise unreadable(description)
+    return answer[name]
 
 
 @one_call("try the launch")
@@ -182,7 +191,9 @@ def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]
 @one_call("allocate an Elastic IP")
 def allocate_address(client: Client, tags: Sequence[Mapping[str, str]]) -> Item:
     specification = [{"ResourceType": "elastic-ip", "Tags": list(tags)}]
-    return dict(amazon.allocate_address(client, Domain="vpc", TagSpecifications=specification))
+    answer = dict(amazon.allocate_address(client, Domain="vpc", TagSpecifications=specification))
+    _field(answer, "AllocationId", "allocate an Elastic IP")
+    return answer
 
 
 @one_call("associate an Elastic IP")

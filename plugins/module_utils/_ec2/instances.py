@@ -53,6 +53,7 @@ def node_of(instance: Mapping[str, Any]) -> Node:
         "image_id": instance.get("ImageId", ""),
         "state": (instance.get("State") or {}).get("Name", ""),
         "state_reason": reason.get("Message") or "",
+        "state_reason_code": reason.get("Code") or "",
         "private_ip_address": instance.get("PrivateIpAddress") or "",
         "private_dns_name": instance.get("PrivateDnsName") or "",
         "public_ip_address": instance.get("PublicIpAddress") or "",

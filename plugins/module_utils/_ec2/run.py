@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, unforeseen
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
@@ -33,9 +33,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import wait_for
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
 
 Result = dict[str, Any]
+
+# With this StateReason an instance goes from pending to terminated: "There was insufficient capacity available to
+# satisfy the launch request" (EC2's API reference, StateReason).
+LATE_CAPACITY = "Server.InsufficientInstanceCapacity"
 
 _OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "user_data")
 
@@ -172,16 +176,18 @@ class EfaInstance:
         if plan.stop:
             ec2.stop_instances(self._client, _ids(plan.stop))
         allocated = self._addresses.allocate(addresses.allocate) if addresses else []
-        new: list[str] = []
+        # An address can only be given to a running node, so that waits anyway.
+        wait = bool(self._params["wait"] or (addresses and (addresses.associate or addresses.allocate)))
         try:
             if self._launch:
-                new = self._launch_nodes(self._launch, generation)
-            self._wait(plan, new, public=bool(addresses and (addresses.associate or addresses.allocate)))
-        except TrainiumError as error:
-            self._clean_up(error, new, allocated)
+                self._launch_nodes(self._launch, plan, generation, wait)
+            if wait:
+                self._wait(plan)
+        except Exception as error:
+            self._clean_up(error, allocated)
         self._retag(retag)
         if addresses:
-            self._settle_addresses(plan, addresses, new)
+            self._settle_addresses(plan, addresses, self._result["launched"])
         return self._find()
 
     def _terminate(self, plan: FleetPlan) -> None:
@@ -196,20 +202,37 @@ class EfaInstance:
         if plan.start:
             ec2.start_instances(self._client, _ids(plan.start))
 
-    def _launch_nodes(self, launch: efa_launch.Launch, generation: int) -> list[str]:
-        done = efa_launch.launch_nodes(self._launcher, self._params, launch, generation)
-        self._result.update(attempts=done.attempts, request=shown_request(done.request), launched=_ids(done.nodes))
-        return _ids(done.nodes)
+    def _launch_nodes(self, launch: efa_launch.Launch, plan: FleetPlan, generation: int, wait: bool) -> None:
+        def arrive(nodes: list[Node]) -> None:
+            if wait:
+                self._arrive(plan, _ids(nodes))
 
-    def _wait(self, plan: FleetPlan, new: list[str], public: bool) -> None:
-        """Until all are in the wanted state. An address can only be given to a running node, so that waits anyway."""
+        done = efa_launch.launch_nodes(self._launcher, self._params, launch, generation, arrive)
+        self._result.update(attempts=done.attempts, request=shown_request(done.request), launched=_ids(done.nodes))
+
+    def _arrive(self, plan: FleetPlan, new: list[str]) -> None:
+        """Until the new nodes run. EC2 may have no room only now; the others of the launch go as well then.
+
+        All of them have to be gone before the next zone: a cluster placement group "can't span multiple Availability
+        Zones" (EC2 user guide, "Placement group rules and limitations").
+        """
+        try:
+            self._wait_for("running", [*_ids(plan.keep), *new])
+        except WaitError as error:
+            refused = [node for node in error.failed if node["state_reason_code"] == LATE_CAPACITY]
+            if not any(node["instance_id"] in new for node in refused):
+                raise
+            ec2.terminate_instances(self._client, new)
+            self._wait_for("terminated", new)
+            raise efa_launch.LateCapacityError(refused[0]["state_reason"]) from error
+
+    def _wait(self, plan: FleetPlan) -> None:
+        """Until all that were there before are in the wanted state."""
         params = self._params
-        if not (params["wait"] or public):
-            return
         if params["state"] == "present":
             unready = [node["instance_id"] for node in plan.keep if node["state"] != "running"]
-            if unready or new:
-                self._wait_for("running", [*_ids(plan.keep), *new])
+            if unready and not self._launch:
+                self._wait_for("running", _ids(plan.keep))
         elif params["state"] == "stopped":
             unready = [node["instance_id"] for node in plan.keep if node["state"] != "stopped"]
             if unready:
@@ -220,22 +243,28 @@ class EfaInstance:
     def _wait_for(self, goal: str, ids: list[str]) -> None:
         wait_for(goal, ids, self._find, self._params["wait_timeout"], self._progress)
 
-    def _clean_up(self, error: TrainiumError, new: list[str], allocated: list[Any]) -> NoReturn:
-        """A launch that failed leaves nothing that costs money; then the error goes on its way."""
-        if not new and not allocated:
-            raise error
-        details = {**self._result, **error.details, "changed": bool(new)}
+    def _clean_up(self, error: Exception, allocated: list[Any]) -> NoReturn:
+        """Take back the new nodes of which EC2 says that they do not run, and the addresses; the error goes on its way.
+
+        A call that failed says nothing of the nodes: these stay, and the next run finds them.
+        """
+        text = str(error) if isinstance(error, TrainiumError) else unforeseen(error)
+        details = {**self._result, **getattr(error, "details", {})}
+        new = details["launched"]
+        details["changed"] = bool(new)
+        bad = [item for item in new if isinstance(error, WaitError) and item in error.missing]
         try:
-            if new:
-                ec2.terminate_instances(self._client, new)
+            if bad:
+                ec2.terminate_instances(self._client, bad)
+        except TrainiumError as second:
+            text, bad = f"{text}; cleaning up failed as well: {second}; remove {', '.join(bad)} with state=absent", []
+        else:
+            text += _left_text(len(new), len(bad))
+        try:
             self._addresses.release(allocated)
         except TrainiumError as second:
-            raise TrainiumError(
-                f"{error}; cleaning up failed as well: {second}; remove {', '.join(new)} with state=absent", **details
-            ) from error
-        if not new:
-            raise error
-        raise TrainiumError(f"{error}; the {len(new)} nodes of this launch were terminated again", **details) from error
+            text += f"; addresses are left, which state=absent releases: {second}"
+        raise TrainiumError(text, **details) from error
 
     def _retag(self, retag: Mapping[str, list[Node]]) -> None:
         tags = set_tags(self._params)
@@ -281,6 +310,15 @@ def ec2_nodes(client: ec2.Client, cluster_name: str, name: str) -> list[Node]:
 
 def _ids(nodes: Iterable[Node]) -> list[str]:
     return [node["instance_id"] for node in nodes]
+
+
+def _left_text(new: int, bad: int) -> str:
+    """What became of the nodes of a launch that did not go well."""
+    if new and bad == new:
+        return f"; the {new} nodes of this launch were terminated again"
+    if bad:
+        return f"; {bad} of the {new} nodes of this launch were terminated, and the next run launches as many again"
+    return f"; the {new} nodes of this launch were left as they are, for the next run to go on with" if new else ""
 
 
 def _future_node(

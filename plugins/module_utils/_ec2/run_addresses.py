@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import (
@@ -38,7 +37,7 @@ class Addresses:
         try:
             for _index in range(number):
                 made.append(ec2.allocate_address(self._client, self._tags))
-        except TrainiumError:
+        except Exception:
             self.release(made)
             raise
         return made

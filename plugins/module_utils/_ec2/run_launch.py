@@ -17,7 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces i
     plan_interfaces,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import candidate_subnets
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import build_request
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import build_request, shown_request
 
 # Launches that EC2 remembers and whose instances are gone: as many of them are stepped over.
 MAXIMUM_REPLAYS = 20
@@ -41,6 +41,14 @@ class Launch(NamedTuple):
 
 class NoCapacityError(TrainiumError):
     """Every subnet was tried; ``attempts`` tells each one's answer."""
+
+
+class LateCapacityError(TrainiumError):
+    """EC2 granted the launch and then had no room for it; nothing of it is left. ``reason`` is what EC2 says."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def prepare(
@@ -125,11 +133,14 @@ class Launched(NamedTuple):
     request: dict[str, Any]
 
 
-def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation: int) -> Launched:
+def launch_nodes(
+    client: ec2.Client, params: Params, launch: Launch, generation: int, arrive: Callable[[list[Node]], None]
+) -> Launched:
     """One RunInstances call for all nodes, in the first subnet that has room.
 
-    A token that EC2 remembers from nodes that are gone by now gives these back: the next generation is tried then.
-    Raises NoCapacityError, or AwsCallError for anything else; nothing runs then.
+    ``arrive`` waits for the nodes of a call, or not; it raises LateCapacityError for those that find no room then.
+    A token that EC2 remembers from nodes that are gone by now gives these back, or is refused: the next generation is
+    tried then. Raises NoCapacityError when nothing runs; other errors may leave nodes, ``launched`` among the details.
     """
     attempts: list[dict[str, Any]] = []
     for number in range(generation, generation + MAXIMUM_REPLAYS):
@@ -147,9 +158,21 @@ def launch_nodes(client: ec2.Client, params: Params, launch: Launch, generation:
                     error.details["attempts"] = attempts
                     raise
                 continue
-            if _all_gone(client, request["ClientToken"]):
-                attempts[-1].update(outcome="replayed", message="an earlier launch whose nodes are gone")
-                break
+            try:
+                if _all_gone(client, request["ClientToken"]):
+                    attempts[-1].update(outcome="replayed", message="an earlier launch whose nodes are gone")
+                    break
+                arrive(nodes)
+            except LateCapacityError as error:
+                attempts[-1].update(outcome="InsufficientInstanceCapacity", message=error.reason)
+                continue
+            except TrainiumError as error:
+                error.details.update(
+                    attempts=attempts,
+                    launched=[node["instance_id"] for node in nodes],
+                    request=shown_request(request),
+                )
+                raise
             return Launched(nodes, number, attempts, request)
         else:
             raise _no_capacity(

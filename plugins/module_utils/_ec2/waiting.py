@@ -7,7 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import (
+    AwsCallError,
+    TrainiumError,
+    one_line,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import DEAD_STATES, Node
@@ -34,11 +38,11 @@ GOALS: dict[str, NodeGoal] = {
 
 
 class WaitError(TrainiumError):
-    """The goal was not reached; ``missing`` are the instances concerned."""
+    """EC2 says that the goal was not reached; ``missing`` are the instances concerned, ``failed`` those that cannot."""
 
-    def __init__(self, message: str, missing: Sequence[str]) -> None:
+    def __init__(self, message: str, missing: Sequence[str], failed: Sequence[Node] = ()) -> None:
         super().__init__(message, missing=list(missing))
-        self.missing = list(missing)
+        self.missing, self.failed = list(missing), list(failed)
 
 
 def wait_for(
@@ -54,13 +58,23 @@ def wait_for(
     """Look until all of ``ids`` have reached the goal; returns what was seen last.
 
     ``look`` gives the nodes of the set in one call. Raises WaitError after ``timeout`` seconds, or as soon as a node
-    can no longer get there.
+    can no longer get there. A look that fails for the moment says nothing of the nodes; the next one may. Where the
+    time ends without an answer, the error is that of the call.
     """
     rule = GOALS[goal]
     wanted = list(dict.fromkeys(ids))
     missing = wanted
+    unanswered: AwsCallError | None = None
     for _passed in looks(timeout, pace, clock, sleep):
-        seen = list(look())
+        try:
+            seen = list(look())
+        except AwsCallError as error:
+            if not error.transient:
+                raise
+            unanswered = error
+            progress.report(goal, len(wanted) - len(missing), len(wanted), missing, note=one_line(error))
+            continue
+        unanswered = None
         by_id = {node["instance_id"]: node for node in seen}
         failed = [by_id[item] for item in wanted if item in by_id and rule.failed(by_id[item])]
         if failed:
@@ -70,6 +84,7 @@ def wait_for(
             raise WaitError(
                 f"{len(failed)} of {len(wanted)} nodes can no longer become {goal}: {reasons}",
                 [node["instance_id"] for node in failed],
+                failed,
             )
         missing = [
             item for item in wanted if not (rule.reached(by_id[item]) if item in by_id else rule.absent_is_reached)
@@ -77,6 +92,8 @@ def wait_for(
         progress.report(goal, len(wanted) - len(missing), len(wanted), missing)
         if not missing:
             return seen
+    if unanswered:
+        raise unanswered
     raise WaitError(
         f"{len(wanted) - len(missing)} of {len(wanted)} nodes are {goal} after {timeout:g} s, "
         f"waiting for {', '.join(missing[:10])}{' ...' if len(missing) > 10 else ''}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
 
@@ -66,3 +67,35 @@ def test_looks_grow_rarer() -> None:
     with pytest.raises(WaitError):
         cloud.wait("running", "a", timeout=600)
     assert cloud.looks < 75
+
+
+class Trouble(Cloud):
+    """Some looks fail before the views are seen."""
+
+    def __init__(self, failures: int, transient: bool, *views: dict[str, str]) -> None:
+        super().__init__(*views)
+        self.failures, self.transient = failures, transient
+
+    def look(self) -> list[dict[str, Any]]:
+        if self.failures:
+            self.failures -= 1
+            raise AwsCallError("slow down", "RequestLimitExceeded", transient=self.transient)
+        return super().look()
+
+
+def test_a_throttled_look_says_nothing_of_the_nodes() -> None:
+    assert Trouble(3, True, {"a": "pending"}, {"a": "running"}).wait("running", "a")
+
+
+def test_a_look_that_will_not_succeed_is_not_repeated() -> None:
+    cloud = Trouble(1, False, {"a": "running"})
+    with pytest.raises(AwsCallError):
+        cloud.wait("running", "a")
+    assert cloud.now == 0
+
+
+def test_without_an_answer_at_the_end_nobody_knows_about_the_nodes() -> None:
+    cloud = Trouble(1000, True, {"a": "running"})
+    with pytest.raises(AwsCallError, match="slow down"):
+        cloud.wait("running", "a", timeout=7)
+    assert cloud.now == pytest.approx(7)
