@@ -23,6 +23,7 @@ def install(pending: float = 0.0) -> None:
         describe,
         fleets,
         fsx,
+        gateways,
         instances,
         interfaces,
         launch,
@@ -36,7 +37,7 @@ def install(pending: float = 0.0) -> None:
         volumes,
     )
 
-    for module in (records, tags, interfaces, instances, addresses, describe, placement, reservations):
+    for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
     for module in (launch, fleets, dependencies, volumes, catalog, quotas, buckets, cloudformation):
         module.install()

@@ -31,7 +31,7 @@ def _group_deleted(self: Any, name: str | None = None, group_id: str | None = No
 
 
 def _subnet_deleted(self: Any, subnet_id: str) -> Any:
-    gateways = [g for g in self.nat_gateways.values() if g.state not in ("deleted", "deleting")]
+    gateways = [g for g in self.nat_gateways.values() if g.state not in ("deleted", "deleting", "failed")]
     if any(eni.subnet.id == subnet_id for eni in self.enis.values()) or any(
         gateway.subnet_id == subnet_id for gateway in gateways
     ):
@@ -42,7 +42,8 @@ def _subnet_deleted(self: Any, subnet_id: str) -> Any:
 def _vpc_deleted(self: Any, vpc_id: str) -> Any:
     gateways = self.describe_internet_gateways(filters={"attachment.vpc-id": [vpc_id]})
     groups = [group for group in self.groups.get(vpc_id, {}).values() if group.name != "default"]
-    if gateways or groups:
+    endpoints = [e for e in self.vpc_end_points.values() if e.vpc_id == vpc_id and e.state != "deleted"]
+    if gateways or groups or endpoints:
         refuse("DependencyViolation", f"The vpc '{vpc_id}' has dependencies and cannot be deleted.")
     return _delete_vpc(self, vpc_id)
 

@@ -1,0 +1,57 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call of EC2 each: what of a kind carries the cluster's tag, and one step of a deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    filters_of,
+    one_call,
+    pages,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import Kind, found_in
+
+_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
+
+def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
+    """The resources of a kind that carry exactly the cluster's name; a filter of EC2 would take * and ? as patterns."""
+    request = {kind.filters: filters_of({f"tag:{CLUSTER_TAG}": cluster})}
+    return found_in(kind, _described(client, kind.look, request))
+
+
+@one_call("look for what belongs to the cluster")
+def _described(client: Client, operation: str, request: Mapping[str, Any]) -> Item:
+    if client.can_paginate(operation):
+        return pages(client, operation, **request)
+    return dict(_retried(getattr(client, operation))(**request))
+
+
+def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None:
+    """One step of a deletion. What is gone already is fine."""
+
+    @one_call(operation.replace("_", " "))
+    @_retried
+    def call() -> None:
+        try:
+            answer = getattr(client, operation)(**arguments)
+        except aws.ClientError as error:
+            code = error.response["Error"]["Code"]
+            if not code.endswith(("NotFound", "NotFoundException", ".Unknown", "Gateway.NotAttached")):
+                raise
+            return
+        # DeleteVpcEndpoints does not fail, it tells.
+        for refused in answer.get("Unsuccessful") or ():
+            raise aws.ClientError({"Error": refused["Error"]}, operation)
+
+    call()

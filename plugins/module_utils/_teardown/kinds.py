@@ -1,0 +1,165 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The table of what a cluster can have: how it is looked for, what names it, and how it is deleted. Pure.
+
+`KINDS` stands in the order of deletion: what uses something else comes before it, as EC2 would refuse otherwise with
+DependencyViolation (https://docs.aws.amazon.com/vpc/latest/userguide/delete-vpc.html). A further kind is
+a further line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+Item = dict[str, Any]
+Request = tuple[str, Item]
+
+
+class Step(NamedTuple):
+    """A call for one resource, or with ``each`` for every element of that list in it.
+
+    ``fields`` are arguments that are taken from the element, else from the resource.
+    """
+
+    operation: str
+    fields: tuple[str, ...]
+    each: str = ""
+
+
+class Kind(NamedTuple):
+    """``name`` is for the reader.
+
+    ``look`` lists the resources, below ``items`` of the answer; ``identity`` is the field that names one. Those in a
+    state of ``gone`` are none any more, those in one of ``going`` are left to go. Whoever deletes waits up to ``wait``
+    seconds until nothing of the kind is found.
+
+    A kind without ``look`` is found and deleted by the part of the collection that makes it.
+    """
+
+    name: str
+    look: str = ""
+    items: tuple[str, ...] = ()
+    identity: str = ""
+    steps: tuple[Step, ...] = ()
+    gone: tuple[str, ...] = ()
+    going: tuple[str, ...] = ()
+    wait: int = 0
+    filters: str = "Filters"
+
+
+def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argument: str = "", **more: Any) -> Kind:
+    """A kind of which each is deleted by one call."""
+    return Kind(name, look, tuple(items.split(".")), identity, (Step(delete, (argument or identity,)),), **more)
+
+
+KINDS = (
+    # What runs is billed most, and uses nearly all that follows.
+    Kind(
+        "instances",
+        "describe_instances",
+        ("Reservations", "Instances"),
+        "InstanceId",
+        (Step("terminate_instances", ("InstanceIds",)),),
+        gone=("terminated",),
+        going=("shutting-down",),
+        wait=1800,
+    ),
+    # Instances outlive their reservation and would be billed by themselves.
+    Kind("capacity reservations"),
+    # Their network interfaces are FSx's own, and keep subnets and security groups from being deleted.
+    Kind("file systems"),
+    # They hold an address and a network interface until they are gone. A failed one holds neither and is not billed;
+    # EC2 removes it after about an hour (https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html).
+    _kind(
+        *("NAT gateways", "describe_nat_gateways", "NatGateways", "NatGatewayId", "delete_nat_gateway"),
+        gone=("deleted", "failed"),
+        going=("deleting",),
+        wait=600,
+        filters="Filter",
+    ),
+    # Only those with the tag: one that was borrowed is set free by what used it, and stays its owner's.
+    _kind("addresses", "describe_addresses", "Addresses", "PublicIp", "release_address", argument="AllocationId"),
+    # Their routes are in the route tables.
+    Kind(
+        "VPC endpoints",
+        "describe_vpc_endpoints",
+        ("VpcEndpoints",),
+        "VpcEndpointId",
+        (Step("delete_vpc_endpoints", ("VpcEndpointIds",)),),
+        gone=("deleted",),
+        going=("deleting",),
+        wait=300,
+    ),
+    # These two outlived their instances.
+    _kind("volumes", "describe_volumes", "Volumes", "VolumeId", "delete_volume", going=("deleting",), wait=120),
+    _kind(
+        *("network interfaces", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
+        "delete_network_interface",
+    ),
+    _kind(
+        *("placement groups", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group"),
+        gone=("deleted",),
+        going=("deleting",),
+        wait=120,
+    ),
+    # From here on everything lies in the VPC, which goes last.
+    _kind("security groups", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    Kind(
+        "route tables",
+        "describe_route_tables",
+        ("RouteTables",),
+        "RouteTableId",
+        (
+            Step("disassociate_route_table", ("AssociationId",), "Associations"),
+            Step("delete_route_table", ("RouteTableId",)),
+        ),
+    ),
+    Kind(
+        "internet gateways",
+        "describe_internet_gateways",
+        ("InternetGateways",),
+        "InternetGatewayId",
+        (
+            Step("detach_internet_gateway", ("InternetGatewayId", "VpcId"), "Attachments"),
+            Step("delete_internet_gateway", ("InternetGatewayId",)),
+        ),
+    ),
+    _kind("subnets", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
+    _kind("VPCs", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
+    _kind("key pairs", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+)
+
+
+def state_of(item: Mapping[str, Any]) -> str:
+    """The state in small letters, '' where the kind has none; EC2 writes some with a capital, and some as a record."""
+    state = item.get("State") or ""
+    return str(state.get("Name") or "" if isinstance(state, Mapping) else state).lower()
+
+
+def found_in(kind: Kind, answer: Mapping[str, Any]) -> list[Item]:
+    """The resources of a kind that an answer shows and that are not gone."""
+    items: list[Any] = [answer]
+    for key in kind.items:
+        items = [inner for item in items for inner in item.get(key) or ()]
+    return [item for item in items if state_of(item) not in kind.gone]
+
+
+def names_of(kind: Kind, items: list[Item]) -> list[str]:
+    """What they are called, sorted."""
+    return sorted(str(item[kind.identity]) for item in items)
+
+
+def deletion(kind: Kind, item: Item) -> Iterator[Request]:
+    """The calls that delete a resource, in order; none where it goes already."""
+    if state_of(item) in kind.going:
+        return
+    for step in kind.steps:
+        for element in item.get(step.each) or () if step.each else (item,):
+            yield step.operation, dict(_argument(field, {**item, **element}) for field in step.fields)
+
+
+def _argument(name: str, values: Mapping[str, Any]) -> tuple[str, Any]:
+    """An argument of a call; the plural of a field takes a list of one."""
+    if name == "AssociationId":
+        return name, values["RouteTableAssociationId"]
+    return name, values[name] if name in values else [values[name.removesuffix("s")]]

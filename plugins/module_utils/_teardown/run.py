@@ -1,0 +1,75 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What cluster_resources does: look for every kind, delete kind by kind, look again. The table says what and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, Kind, deletion, names_of
+
+Names = dict[str, list[str]]
+
+
+class Maker(NamedTuple):
+    """How another part of the collection finds and deletes what it makes; both give names by kind."""
+
+    look: Callable[[], Names]
+    delete: Callable[[], Names]
+
+
+class Teardown:
+    """``makers`` has an entry for every kind that has no ``look`` in the table."""
+
+    def __init__(self, client: Any, makers: Mapping[str, Maker], cluster: str) -> None:
+        self._client, self._makers, self._cluster = client, makers, cluster
+        self._progress = Progress()
+        self.reasons: list[str] = []
+
+    def look(self) -> Names:
+        """The names of what belongs to the cluster, by kind, without empty lists."""
+        found: Names = {}
+        for kind in KINDS:
+            if kind.look:
+                found[kind.name] = names_of(kind, calls.look(self._client, kind, self._cluster))
+            else:
+                found.update(self._makers[kind.name].look())
+        return {kind: names for kind, names in found.items() if names}
+
+    def delete(self, found: Names) -> None:
+        """Delete what was found. A kind that cannot be deleted does not keep the others; ``reasons`` says why."""
+        for kind in KINDS:
+            try:
+                if not kind.look:
+                    self._makers[kind.name].delete()
+                elif kind.name in found:
+                    self._delete(kind)
+            except TrainiumError as error:
+                self.reasons.append(str(error))
+
+    def _delete(self, kind: Kind) -> None:
+        problems: list[TrainiumError] = []
+        for item in calls.look(self._client, kind, self._cluster):
+            try:
+                for operation, arguments in deletion(kind, item):
+                    calls.delete(self._client, operation, arguments)
+            except TrainiumError as error:
+                problems.append(error)
+        if problems:
+            raise problems[0]
+        if kind.wait:
+            self._wait_gone(kind)
+
+    def _wait_gone(self, kind: Kind) -> None:
+        total = 0
+        for _passed in looks(kind.wait):
+            left = names_of(kind, calls.look(self._client, kind, self._cluster))
+            total = max(total, len(left))
+            self._progress.report(f"{kind.name} gone", total - len(left), total, left)
+            if not left:
+                return
+        raise TrainiumError(f"{', '.join(left)} did not go within {kind.wait} s")

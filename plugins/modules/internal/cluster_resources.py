@@ -1,0 +1,136 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_resources
+version_added: 0.1.0
+short_description: Find or delete everything that carries the tag of a cluster
+description:
+  - Looks for all kinds of resource that a cluster can have by the tag C(trainium:cluster), in one process, and with
+    O(state=absent) deletes them in the order in which EC2 allows it and looks again.
+  - What does not carry the tag with exactly this name is left alone, whatever else it is called.
+  - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
+  - What cannot be deleted does not keep the rest from being deleted. It is named at the end, with the first reason, and
+    fails the module.
+author:
+  - The trainium.cluster founders (@trainium)
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+  - amazon.aws.common.modules
+  - amazon.aws.region.modules
+  - amazon.aws.boto3
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+options:
+  cluster_name:
+    description: Name of the cluster, the value of the tag.
+    type: str
+    required: true
+  state:
+    description: V(listed) only looks.
+    type: str
+    choices: [listed, absent]
+    default: listed
+"""
+
+EXAMPLES = r"""
+- name: Look for what belongs to the cluster
+  trainium.cluster.internal.cluster_resources:
+    cluster_name: bert
+
+- name: Delete it
+  trainium.cluster.internal.cluster_resources:
+    cluster_name: bert
+    state: absent
+"""
+
+RETURN = r"""
+found:
+  description: What belonged to the cluster, names by kind. Kinds of which there was nothing are left out.
+  returned: success
+  type: dict
+  sample: {"VPCs": ["vpc-0a1b2c3d4e5f60001"]}
+left:
+  description: The same at the end.
+  returned: success
+  type: dict
+  sample: {}
+"""
+
+from typing import Any
+
+from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "cluster_name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
+}
+
+
+def _reservations(module: AnsibleAWSModule) -> Maker:
+    """Capacity reservations and the resource groups that were made for them."""
+    clients = (module.client("ec2"), module.client("ec2"), module.client("resource-groups"))
+    params = {"cluster_name": module.params["cluster_name"], "state": "absent", "resource_group": None}
+
+    def names(check_mode: bool) -> Names:
+        request = {**params, "wait": True, "wait_timeout": 300}
+        result = CapacityReservation(*clients, request, check_mode, module.warn).run()
+        groups = result["deleted_groups"] + result["kept_groups"]
+        return {"capacity reservations": result["cancelled"], "resource groups": groups}
+
+    return Maker(lambda: names(True), lambda: names(False))
+
+
+def _file_systems(module: AnsibleAWSModule) -> Maker:
+    """File systems of FSx for Lustre."""
+    client = module.client("fsx")
+    params = {"cluster_name": module.params["cluster_name"], "state": "absent", "wait": True, "wait_timeout": 1800}
+
+    def names(check_mode: bool) -> Names:
+        result = FsxLustre(client, params, check_mode).run()
+        return {"file systems": result["deleted"] + result["deleting"]}
+
+    return Maker(lambda: names(True), lambda: names(False))
+
+
+def main() -> None:
+    module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    name = module.params["cluster_name"]
+    try:
+        makers = {"capacity reservations": _reservations(module), "file systems": _file_systems(module)}
+        teardown = Teardown(module.client("ec2"), makers, name)
+        found = left = teardown.look()
+        absent = module.params["state"] == "absent"
+        if found and absent and not module.check_mode:
+            teardown.delete(found)
+            left = teardown.look()
+    except TrainiumError as error:
+        module.fail_json(msg=f"cluster_resources {name}: {error}.", **error.details)
+    if left and absent and not module.check_mode:
+        reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])
+        module.fail_json(
+            msg=f"The cluster {name} still has {left} in {module.region}; {reasons}look into what uses them, then run "
+            "teardown again.",
+            left=left,
+            reasons=teardown.reasons,
+        )
+    result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left}
+    if module._diff and absent:
+        result["diff"] = {"before": found, "after": {}}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

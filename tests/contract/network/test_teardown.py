@@ -1,0 +1,151 @@
+"""The role teardown: what it deletes and in which order, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contract.network.conftest import Controller, changed
+
+MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
+FOREIGN = [{"Key": "trainium:cluster", "Value": "bert-2"}, {"Key": "Name", "Value": "bert"}]
+# Of these EC2 forgets nothing for an hour, so that they are told apart by their state.
+GONE = ("deleted", "terminated", "failed")
+
+
+class World:
+    """Everything that a network consists of, with tags."""
+
+    def __init__(self, controller: Controller, tags: list[dict[str, str]], key: str) -> None:
+        self.ec2: Any = controller.ec2
+        self.zone = "us-west-2d"
+
+        def tagged(kind: str) -> list[dict[str, Any]]:
+            return [{"ResourceType": kind, "Tags": tags}]
+
+        ec2 = self.ec2
+        self.vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
+        self.subnet = ec2.create_subnet(
+            VpcId=self.vpc, CidrBlock="10.9.0.0/20", AvailabilityZone=self.zone, TagSpecifications=tagged("subnet")
+        )["Subnet"]["SubnetId"]
+        # Without an internet gateway it fails; EC2 shows it for an hour.
+        spare = ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))["AllocationId"]
+        self.failed = self._nat(spare, tagged("natgateway"))
+        made = ec2.create_internet_gateway(TagSpecifications=tagged("internet-gateway"))["InternetGateway"]
+        self.gateway = made["InternetGatewayId"]
+        ec2.attach_internet_gateway(InternetGatewayId=self.gateway, VpcId=self.vpc)
+        address = ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))["AllocationId"]
+        self.nat = self._nat(address, tagged("natgateway"))
+        table = ec2.create_route_table(VpcId=self.vpc, TagSpecifications=tagged("route-table"))["RouteTable"]
+        self.table = table["RouteTableId"]
+        ec2.associate_route_table(RouteTableId=self.table, SubnetId=self.subnet)
+        ec2.create_vpc_endpoint(
+            VpcId=self.vpc,
+            ServiceName="com.amazonaws.us-west-2.s3",
+            RouteTableIds=[self.table],
+            TagSpecifications=tagged("vpc-endpoint"),
+        )
+        group = ec2.create_security_group(
+            GroupName="efa", Description="efa", VpcId=self.vpc, TagSpecifications=tagged("security-group")
+        )
+        self.group = group["GroupId"]
+        ec2.create_volume(AvailabilityZone=self.zone, Size=1, TagSpecifications=tagged("volume"))
+        ec2.create_network_interface(SubnetId=self.subnet, TagSpecifications=tagged("network-interface"))
+        ec2.create_placement_group(GroupName=key, Strategy="cluster", TagSpecifications=tagged("placement-group"))
+        ec2.create_key_pair(KeyName=key, TagSpecifications=tagged("key-pair"))
+        ec2.run_instances(
+            ImageId=ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"],
+            InstanceType="t3.micro",
+            MinCount=1,
+            MaxCount=1,
+            NetworkInterfaces=[{"DeviceIndex": 0, "SubnetId": self.subnet, "DeleteOnTermination": True}],
+            TagSpecifications=tagged("instance"),
+        )
+
+    def _nat(self, address: str, tags: list[dict[str, Any]]) -> str:
+        made = self.ec2.create_nat_gateway(SubnetId=self.subnet, AllocationId=address, TagSpecifications=tags)
+        return str(made["NatGateway"]["NatGatewayId"])
+
+
+def left(controller: Controller, tags: list[dict[str, str]]) -> dict[str, int]:
+    """How many of each kind carry the tags and are still there."""
+    ec2 = controller.ec2
+    filters = [{"Name": f"tag:{tag['Key']}", "Values": [tag["Value"]]} for tag in tags]
+    looks = {
+        "instances": [i for r in ec2.describe_instances(Filters=filters)["Reservations"] for i in r["Instances"]],
+        "NAT gateways": ec2.describe_nat_gateways(Filters=filters)["NatGateways"],
+        "addresses": ec2.describe_addresses(Filters=filters)["Addresses"],
+        "VPC endpoints": ec2.describe_vpc_endpoints(Filters=filters)["VpcEndpoints"],
+        "volumes": ec2.describe_volumes(Filters=filters)["Volumes"],
+        "network interfaces": ec2.describe_network_interfaces(Filters=filters)["NetworkInterfaces"],
+        "placement groups": ec2.describe_placement_groups(Filters=filters)["PlacementGroups"],
+        "security groups": ec2.describe_security_groups(Filters=filters)["SecurityGroups"],
+        "route tables": ec2.describe_route_tables(Filters=filters)["RouteTables"],
+        "internet gateways": ec2.describe_internet_gateways(Filters=filters)["InternetGateways"],
+        "subnets": ec2.describe_subnets(Filters=filters)["Subnets"],
+        "VPCs": ec2.describe_vpcs(Filters=filters)["Vpcs"],
+        "key pairs": ec2.describe_key_pairs(Filters=filters)["KeyPairs"],
+    }
+    states = {kind: [_state(item) for item in items] for kind, items in looks.items()}
+    living = {kind: [state for state in found if state not in GONE] for kind, found in states.items()}
+    return {kind: len(found) for kind, found in living.items() if found}
+
+
+def _state(item: dict[str, Any]) -> str:
+    state = item.get("State", "")
+    return str(state.get("Name") if isinstance(state, dict) else state).lower()
+
+
+@pytest.fixture(scope="module")
+def worlds(controller: Controller) -> World:
+    """The cluster's network, and one of somebody else's beside it."""
+    controller.variables["trainium_cluster_name"] = "bert"
+    World(controller, FOREIGN, "foreign")
+    return World(controller, MINE, "bert")
+
+
+def test_check_mode_says_what_there_is_and_deletes_nothing(controller: Controller, worlds: World) -> None:
+    controller.api.clear_calls()
+    done = controller.role("teardown", "--check")
+    assert changed(done) == 1
+    assert controller.api.writes() == []
+    for name in (worlds.vpc, worlds.subnet, worlds.nat, worlds.table, worlds.gateway, worlds.group):
+        assert name in done.stdout
+    assert worlds.failed not in done.stdout
+
+
+def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controller: Controller, worlds: World) -> None:
+    foreign = left(controller, FOREIGN)
+    assert len(foreign) == len(left(controller, MINE)) == 13
+    controller.api.clear_calls()
+    done = controller.role("teardown")
+    assert changed(done) == 1
+    assert "Nothing is left of the cluster bert" in done.stdout
+    assert controller.deletions() == [
+        "TerminateInstances",
+        "DeleteNatGateway",
+        "ReleaseAddress",
+        "DeleteVpcEndpoints",
+        "DeleteVolume",
+        "DeleteNetworkInterface",
+        "DeletePlacementGroup",
+        "DeleteSecurityGroup",
+        "DisassociateRouteTable",
+        "DeleteRouteTable",
+        "DetachInternetGateway",
+        "DeleteInternetGateway",
+        "DeleteSubnet",
+        "DeleteVpc",
+        "DeleteKeyPair",
+    ]
+    assert left(controller, MINE) == {}
+    assert left(controller, FOREIGN) == foreign
+
+
+def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> None:
+    controller.api.clear_calls()
+    done = controller.role("teardown")
+    assert changed(done) == 0
+    assert "Nothing belongs to the cluster bert" in done.stdout
+    assert controller.api.writes() == []
