@@ -38,8 +38,10 @@ $(VENV)/.ready: requirements.txt requirements-dev.txt
 sandbox-up: setup
 	$(SANDBOX) up
 
+# A cluster of ParallelCluster may grow beyond what one machine holds.
+demo: JOB = $(if $(filter pcluster,$(BACKEND)),-e '{"trainium_training": {"nodes": 2}}')
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
-	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(ARGS)
+	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(JOB) $(ARGS)
 
 teardown: setup ## delete everything that the demo made, and stop the sandbox
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi

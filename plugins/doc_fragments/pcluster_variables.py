@@ -55,10 +55,12 @@ options:
     type: list
     elements: str
   instance_type:
-    description: The instance type of the first compute resource of the first queue, the one that trains.
+    description:
+      - The instance type of the first compute resource of the first queue, the one that trains. What O(queues) says of
+        it itself wins, here and in O(min_count), O(max_count) and O(capacity_reservation).
     type: str
   min_count:
-    description: Its static nodes, which are always there.
+    description: Its static nodes, which are always there. Where all of a preset's are, O(max_count) alone is enough.
     type: int
   max_count:
     description: Its nodes altogether.

@@ -1,17 +1,22 @@
-"""Each preset is clean for the offline checks, and the real pcluster would create it."""
+"""Each preset through the role: it has what its reference architecture has, and the real pcluster accepts it.
+
+One play writes all configurations, and one process rehearses them, because starting either costs more than the rest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import boto3
 import pytest
 
-from tests.contract.conftest import CREDENTIALS
+from tests.contract.conftest import CREDENTIALS, REPOSITORY
 from tests.contract.pcluster.rehearsals import ACCEPTED, rehearse
-from tests.unit.pcluster.pcluster_samples import ALL_PRESETS, configuration_of, findings_of, variables_of
+from tests.unit.pcluster.pcluster_samples import ALL_PRESETS, configuration_of
 
 Variables = dict[str, Any]
 HOME = "us-west-2"
@@ -67,9 +72,8 @@ class Region:
         subnet = self.subnets[self.zone(preset)]
         return {
             "region": self.region,
-            "key_name": "presets",
-            "head_node": {"subnet_id": subnet},
-            "compute_subnet_ids": [subnet],
+            "head_subnet_id": subnet,
+            "compute_subnet_id": subnet,
         }
 
     def image(self) -> Variables:
@@ -113,37 +117,261 @@ class Region:
         return {"capacity_reservation": {"resource_group_arn": groups.get_group(Group=name)["Group"]["GroupArn"]}}
 
 
-@pytest.fixture(scope="module")
-def variables(site: Any) -> Callable[[str], Variables]:
-    """What a preset needs of the account; all of it exists."""
+class Queue(NamedTuple):
+    """A queue with its one compute resource."""
+
+    name: str
+    instance_type: str
+    least: int
+    greatest: int
+
+
+class Seed(NamedTuple):
+    """What a reference architecture says of a cluster: head node, queues, folders, and where all nodes share files.
+
+    ``storage``: mount directory -> type and size or throughput. ``disk``: where the nodes' own disks are mounted.
+    """
+
+    head: str
+    queues: list[Queue]
+    storage: dict[str, tuple[str, int | None]]
+    disk: str | None
+    shared: str
+
+
+# Document 002: an m5.8xlarge, /apps of 200 GiB, FSx for Lustre of 4.8 TiB, /local_scratch, four nodes in the queue. The
+# presets for trn2 and Capacity Blocks are the same cluster with other nodes.
+TRAINING = {"/apps": ("Ebs", 200), "/fsx": ("FsxLustre", 4800)}
+P4DE = Queue("compute-gpu", "p4de.24xlarge", 0, 4)
+# Documents 000 and 001 in small.
+SMALL = Seed(
+    "m5.4xlarge", [Queue("compute1", "trn1.32xlarge", 0, 2)], {"/shared": ("Efs", None)}, "/scratch", "/shared"
+)
+
+
+def training(*queues: Queue) -> Seed:
+    return Seed("m5.8xlarge", list(queues), TRAINING, "/local_scratch", "/fsx")
+
+
+SEEDS = {
+    # Document 000, launch.yaml.
+    "trn1": Seed(
+        "c5.4xlarge",
+        [Queue("compute1", "trn1.32xlarge", 0, 2)],
+        {"/neuron_shared": ("Efs", 1024)},
+        "/scratch",
+        "/neuron_shared",
+    ),
+    # Document 001: 16 dynamic nodes, EFS.
+    "trn1_dynamic": Seed(
+        "c5.4xlarge", [Queue("compute1", "trn1.32xlarge", 0, 16)], {"/shared": ("Efs", None)}, None, "/shared"
+    ),
+    "gpu": training(P4DE._replace(instance_type="p4d.24xlarge")),
+    "p4de_custom_ami": training(P4DE),
+    "p4de_postinstall": training(P4DE),
+    "p4de_g5_inference": training(P4DE, Queue("inference-gpu", "g5.12xlarge", 0, 4)),
+    "trn1_custom_ami": training(Queue("compute-trn1", "trn1.32xlarge", 0, 4)),
+    "trn2": training(Queue("compute1", "trn2.48xlarge", 0, 2)),
+    "capacity_block": training(Queue("compute1", "trn2.48xlarge", 2, 2)),
+    "login_nodes": SMALL,
+    "accounting": SMALL,
+    "multi_queue": SMALL._replace(
+        queues=[*SMALL.queues, Queue("compile", "m5.8xlarge", 0, 4), Queue("debug", "trn1.2xlarge", 0, 2)]
+    ),
+}
+
+
+def seen(configuration: Variables, shared: str) -> Seed:
+    """What a configuration has of all that."""
+    queues, disks = [], set()
+    for queue in configuration["Scheduling"]["SlurmQueues"]:
+        (one,) = queue["ComputeResources"]
+        queues.append(Queue(queue["Name"], one["InstanceType"], one["MinCount"], one["MaxCount"]))
+        disks.add(queue["ComputeSettings"]["LocalStorage"].get("EphemeralVolume", {}).get("MountDir"))
+    storage = {}
+    for item in configuration["SharedStorage"]:
+        kind = item["StorageType"]
+        sizes = item[f"{kind}Settings"]
+        size = sizes.get("Size") or sizes.get("StorageCapacity") or sizes.get("ProvisionedThroughput")
+        storage[item["MountDir"]] = (kind, size)
+    (disk,) = disks
+    return Seed(configuration["HeadNode"]["InstanceType"], queues, storage, disk, shared)
+
+
+# What is given to the role only where a case has it; what is not given must come from the preset.
+GIVEN = ("trainium_instance_type", "trainium_node_count", "parallelcluster_static")
+
+
+class Written(NamedTuple):
+    """What the role wrote for a case, and where the nodes would share files."""
+
+    configuration: Variables
+    shared: str
+
+
+def write(site: Any, folder: Path, cases: list[Variables]) -> list[Written]:
+    """The configurations that the role writes, in the order of the cases, by one play."""
+    tasks: list[Variables] = []
+    for names in sorted({tuple(key for key in GIVEN if key in case) for case in cases}):
+        common = {
+            "parallelcluster_preset": "{{ case.preset }}",
+            "parallelcluster_region": "{{ case.region }}",
+            "parallelcluster_head_subnet_id": "{{ case.head_subnet_id }}",
+            "parallelcluster_compute_subnet_id": "{{ case.compute_subnet_id }}",
+            "parallelcluster_custom_ami": "{{ case.custom_ami | default('') }}",
+            "parallelcluster_capacity_reservation": "{{ case.capacity_reservation | default({}) }}",
+            "parallelcluster_configuration": "{{ case.configuration | default({}) }}",
+        }
+        tasks.append(
+            {
+                "name": "Write them",
+                "ansible.builtin.include_tasks": str(folder / "one.yml"),
+                "loop": [case for case in cases if tuple(key for key in GIVEN if key in case) == names],
+                "loop_control": {"loop_var": "case", "label": "{{ case.name }}"},
+                "vars": {**common, **{key: f"{{{{ case.{key} }}}}" for key in names}},
+            }
+        )
+    include = {"name": "trainium.cluster.parallelcluster", "tasks_from": "configuration"}
+    written = "{case.name: [__parallelcluster_config.configuration, trainium_shared_dir]}"
+    keep = f"{{{{ all_written | default({{}}) | combine({written}) }}}}"
+    one = [
+        {"name": "Write one", "ansible.builtin.include_role": include},
+        {"name": "Keep it", "ansible.builtin.set_fact": {"all_written": keep}},
+    ]
+    output = {"content": "{{ all_written | to_json }}", "dest": str(folder / "written.json"), "mode": "0600"}
+    play = {
+        "name": "Test",
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "roles": [{"role": "trainium.cluster.trainium"}],
+        "tasks": [*tasks, {"name": "Hand them over", "ansible.builtin.copy": output}],
+    }
+    (folder / "one.yml").write_text(json.dumps(one))
+    (folder / "play.yml").write_text(json.dumps([play]))
+    variables = {
+        "ansible_python_interpreter": sys.executable,
+        "trainium_cluster_name": "bert",
+        "trainium_backend": "pcluster",
+        "trainium_key_name": "presets",
+        "trainium_ssh_allowed_cidrs": ["198.51.100.7/32"],
+        "parallelcluster_python": sys.executable,
+    }
+    (folder / "variables.json").write_text(json.dumps(variables))
+    environment = {key: value for key, value in site.variables.items() if not key.startswith("ANSIBLE_")}
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).with_name("ansible-playbook")),
+            *("--inventory", "localhost,", "--extra-vars", f"@{folder / 'variables.json'}", str(folder / "play.yml")),
+        ],
+        cwd=folder,
+        env={**environment, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((folder / "written.json").read_text())
+    return [Written(*found[case["name"]]) for case in cases]
+
+
+# Nothing but what was set takes the place of what a preset has, and what a queue says itself wins.
+OWN = {"name": "train", "compute_resources": [{"name": "own", "instance_type": "trn1n.32xlarge", "max_count": 3}]}
+OTHERS: dict[str, tuple[Variables, list[Queue]]] = {
+    "type and number that were set": (
+        {"preset": "gpu", "trainium_instance_type": "p4de.24xlarge", "trainium_node_count": 3},
+        [Queue("compute-gpu", "p4de.24xlarge", 0, 3)],
+    ),
+    "static nodes in another number": (
+        {"preset": "trn1", "trainium_node_count": 3, "parallelcluster_static": True},
+        [Queue("compute1", "trn1.32xlarge", 3, 3)],
+    ),
+    "a queue of one's own": (
+        {"preset": "", "configuration": {"queues": [OWN], "shared_storage": [{"type": "efs", "mount_dir": "/shared"}]}},
+        [Queue("train", "trn1n.32xlarge", 0, 3)],
+    ),
+    "a number set, and another for the resource": (
+        {
+            "preset": "",
+            "trainium_instance_type": "trn2.48xlarge",
+            "trainium_node_count": 5,
+            "configuration": {"queues": [OWN], "shared_storage": [{"type": "efs", "mount_dir": "/shared"}]},
+        },
+        [Queue("train", "trn1n.32xlarge", 0, 3)],
+    ),
+    "a resource of the preset changed": (
+        {
+            "preset": "p4de_g5_inference",
+            "trainium_node_count": 5,
+            "custom_ami": "ami-0a1b2c3d4e5f60004",
+            "configuration": {
+                "queues": [{"name": "compute-gpu", "compute_resources": [{"name": "distributed-ml", "max_count": 7}]}]
+            },
+        },
+        [P4DE._replace(greatest=7), Queue("inference-gpu", "g5.12xlarge", 0, 4)],
+    ),
+}
+
+
+def account_cases(site: Any) -> list[Variables]:
+    """The presets, each with what it needs of the account; all of it exists."""
     home, other = Region(site, HOME), Region(site, OTHER)
     bucket = {"LocationConstraint": HOME}
     home.client("s3").create_bucket(Bucket="example-bucket", CreateBucketConfiguration=bucket)
     home.client("s3").put_object(Bucket="example-bucket", Key="scripts/setup.sh", Body=b"#!/bin/sh\n")
     secret = home.client("secretsmanager").create_secret(Name="slurm", SecretString="not one")["ARN"]
     block = {"aws:ec2capacityreservation:capacityReservationType": "capacity-block"}
-    needs: dict[str, Callable[[], Variables]] = {
-        "p4de_custom_ami": lambda: {**home.image(), **home.reservation("p4de_custom_ami", "p4de.24xlarge", 4)},
-        "p4de_postinstall": lambda: home.group("p4de_postinstall", "p4de.24xlarge", 4),
-        "p4de_g5_inference": home.image,
-        "trn1_custom_ami": lambda: {**home.image(), **home.reservation("trn1_custom_ami", "trn1.32xlarge", 4)},
-        "capacity_block": lambda: other.reservation("capacity_block", "trn2.48xlarge", 2, **block),
-        "accounting": lambda: {"accounting": {"uri": "db.example.com:3306", "password_secret_arn": secret}},
+    needs: dict[str, Variables] = {
+        "p4de_custom_ami": {**home.image(), **home.reservation("p4de_custom_ami", "p4de.24xlarge", 4)},
+        "p4de_postinstall": home.group("p4de_postinstall", "p4de.24xlarge", 4),
+        "p4de_g5_inference": home.image(),
+        "trn1_custom_ami": {**home.image(), **home.reservation("trn1_custom_ami", "trn1.32xlarge", 4)},
+        "capacity_block": other.reservation("capacity_block", "trn2.48xlarge", 2, **block),
+        "accounting": {"configuration": {"accounting": {"uri": "db.example.com:3306", "password_secret_arn": secret}}},
     }
 
-    def of(preset: str) -> Variables:
-        region = other if REGIONS.get(preset) == OTHER else home
-        return {**region.network(preset), **needs.get(preset, dict)()}
+    return [
+        {
+            "name": preset,
+            "preset": preset,
+            **(other if REGIONS.get(preset) == OTHER else home).network(preset),
+            **needs.get(preset, {}),
+        }
+        for preset in ALL_PRESETS
+    ]
 
-    return of
+
+@pytest.fixture(scope="module")
+def written(site: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
+    """What the role writes for each preset and for each other case."""
+    cases = account_cases(site)
+    subnets = {key: cases[0][key] for key in ("region", "head_subnet_id", "compute_subnet_id")}
+    cases += [{"name": name, **subnets, **case} for name, (case, _queues) in OTHERS.items()]
+    found = write(site, tmp_path_factory.mktemp("presets"), cases)
+    return dict(zip([case["name"] for case in cases], found))
 
 
-def test_the_real_pcluster_accepts_every_preset(site: Any, variables: Callable[[str], Variables]) -> None:
+@pytest.mark.parametrize("preset", ALL_PRESETS)
+def test_a_preset_has_what_its_reference_architecture_has(written: dict[str, Written], preset: str) -> None:
+    assert seen(*written[preset]) == SEEDS[preset]
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_only_what_was_set_takes_the_place_of_a_preset(written: dict[str, Written], name: str) -> None:
+    assert seen(*written[name]).queues == OTHERS[name][1]
+
+
+def test_the_real_pcluster_accepts_every_preset(site: Any, written: dict[str, Written]) -> None:
     requests = []
     for number, preset in enumerate(ALL_PRESETS):
-        given = variables(preset)
-        configuration = configuration_of(preset, **given)
-        assert not findings_of(configuration, variables=variables_of(preset, **given))
+        configuration = written[preset].configuration
+        script = configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]["Script"]
+        bucket, _slash, key = script.removeprefix("s3://").partition("/")
+        s3 = site.client("s3")
+        if number == 0:
+            s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": HOME})
+            s3.put_object(Bucket=bucket, Key=key, Body=b"#!/bin/sh\n")
         arguments = {
             "cluster_name": f"c{number}",
             "cluster_configuration": configuration,

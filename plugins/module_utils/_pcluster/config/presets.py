@@ -2,7 +2,8 @@
 """Reference architectures as variables of the module pcluster_config.
 
 What only the account knows, such as subnets, the key, images and reservations, is given beside the preset. Further
-variables are laid upon a preset's; queues and their compute resources go by name.
+variables are laid upon a preset's; queues and their compute resources go by name. The shortcuts for the queue that
+trains replace what the preset says of it; what a given queue or compute resource says itself replaces both.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import merge
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.shortcuts import preset_queues
 
 Variables = dict[str, Any]
 
@@ -146,14 +148,14 @@ NEEDS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
+def laid_upon(preset: str | None, variables: Mapping[str, Any]) -> Variables:
     """The variables laid upon those of a preset; without one, as they are.
 
     Shared storage is the given one or the preset's, never both. Overrides are for the configuration and stay as they
     are.
 
     Raises:
-        PresetError: the preset is not known, or it needs a variable that was not given.
+        PresetError: the preset is not known.
     """
     if not preset:
         return dict(variables)
@@ -161,10 +163,21 @@ def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
         raise PresetError(f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}")
     upon = {key: value for key, value in variables.items() if key != "overrides"}
     base = {key: value for key, value in PRESETS[preset].items() if key != "shared_storage" or key not in upon}
+    base["queues"] = preset_queues(base["queues"], upon)
     merged: Variables = merge(base, upon)
     if "overrides" in variables:
         merged["overrides"] = variables["overrides"]
-    for path, what in NEEDS.get(preset, {}).items():
+    return merged
+
+
+def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
+    """The variables laid upon those of a preset, complete.
+
+    Raises:
+        PresetError: the preset is not known, or it needs a variable that was not given.
+    """
+    merged = laid_upon(preset, variables)
+    for path, what in NEEDS.get(preset or "", {}).items():
         value: Any = merged
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None

@@ -15,13 +15,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
     node_actions,
     script_buckets,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.shortcuts import fill_queues
 
 Variables = Mapping[str, Any]
 Section = dict[str, Any]
 
 CAPACITY_BLOCK = "CAPACITY_BLOCK"
-# What the first compute resource of the first queue, the one that trains, takes from the top level.
-_SHORTCUTS = ("instance_type", "min_count", "max_count", "capacity_reservation")
 
 
 class QueueError(TrainiumError):
@@ -38,14 +37,10 @@ def render_queues(variables: Variables) -> list[Section]:
     Raises:
         QueueError: a reservation is given by id and by group.
     """
-    queues = []
-    for number, queue in enumerate(variables.get("queues") or []):
-        resources = [dict(resource) for resource in queue.get("compute_resources") or []]
-        if number == 0 and resources:
-            shortcuts = {key: variables[key] for key in _SHORTCUTS if variables.get(key) is not None}
-            resources[0] = {**resources[0], **shortcuts}
-        queues.append(_queue(variables, {**queue, "compute_resources": resources}))
-    return queues
+    return [
+        _queue(variables, {**queue, "compute_resources": list(queue.get("compute_resources") or [])})
+        for queue in fill_queues(variables)
+    ]
 
 
 def _queue(variables: Variables, queue: Variables) -> Section:
