@@ -32,7 +32,7 @@ MIRRORED = [
     # Parses the repository files of the distributions that are not booted here.
     *("dnf", "dnf-plugins-core"),
     # What the image of ParallelCluster has beyond the base.
-    *("cloud-init", "jq", "curl"),
+    *("cloud-init", "jq", "curl", "python3-pip"),
 ]
 
 # No unit of the image may wait for hardware, the network or a login.

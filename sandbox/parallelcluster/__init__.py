@@ -19,17 +19,21 @@ from sandbox.wheels import hosts_python
 ROOTFS = REPOSITORY / "sandbox" / "parallelcluster" / "rootfs"
 VERSION = "3.16.1"
 WHEELS = [f"aws-parallelcluster-node=={VERSION}", "awscli", "boto3", "PyYAML"]
-PACKAGES = "slurmctld slurmd slurm-client munge python3-venv cloud-init jq curl acl rsync"
+PACKAGES = "slurmctld slurmd slurm-client munge python3-pip cloud-init jq curl acl rsync"
 
 INSTALL = f"""\
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 echo 'deb [trusted=yes] file:/mirror/debian {{suite}} main' > /etc/apt/sources.list.d/build.list
 apt-get update -qq
-apt-get install -qq --yes --no-install-recommends {PACKAGES} > /dev/null
+apt-get install -qq --yes --no-install-recommends {PACKAGES} python3-venv > /dev/null
 rm /etc/apt/sources.list.d/build.list
 rm -rf /var/lib/apt/lists/*
 python3 -m venv /opt/parallelcluster/venv
+# The Python that the cookbook builds (resource install_pyenv) stands here as an environment of the distribution's.
+python3 -m venv "/opt/parallelcluster/pyenv/versions/$(python3 -c 'import platform; print(platform.python_version())')"
+# The cookbook installs python3 and python3-pip, and nothing that makes environments with pip in them.
+dpkg --purge python3-venv $(dpkg-query --show --showformat '${{Package}} ' 'python3.*-venv')
 /opt/parallelcluster/venv/bin/pip install -q --no-index --find-links /wheels {" ".join(WHEELS)}
 cp -a /rootfs/. /
 mkdir -p /opt/slurm/bin /opt/slurm/etc /etc/chef /opt/parallelcluster/tmp
