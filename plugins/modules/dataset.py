@@ -16,7 +16,9 @@ description:
   - On a destination that hosts share only one of them works at a time; the others wait, and see how far it is. One that
     was switched off in the middle is recognised after 90 seconds.
   - Everything that is not in place yet lies in the folder C(.trainium-dataset) of the destination.
-  - An archive whose members would lead out of the destination is refused as a whole.
+  - An archive whose members would lead out of the destination is refused as a whole, also by the links of another
+    archive of the same source. So are devices, sparse members, and archives that take more space than there is or have
+    more than 5 million files and folders. Bits such as setuid are dropped.
   - For files in S3 give O(files) as M(trainium.cluster.dataset_source_info) returns them.
 author:
   - The trainium.cluster founders (@trainium)

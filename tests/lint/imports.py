@@ -36,6 +36,7 @@ EFFECTS = frozenset(
         "_dataset.fetch",
         "_dataset.http_range",
         "_dataset.lease_files",
+        "_dataset.stage",
         "_ec2.waiting",
         "_node.download",
         "_node.gpg",

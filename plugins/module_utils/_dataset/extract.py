@@ -1,5 +1,9 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Unpacks archives below a folder, several members at a time; what is there whole is not written again."""
+"""Unpacks the archives of a source to its stage, several members at a time; what is there whole is not written again.
+
+Archives come from anywhere, and tarfile and zipfile believe what a header says: each is judged here before it
+is read on.
+"""
 
 from __future__ import annotations
 
@@ -11,98 +15,177 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import IO, Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
+    Budget,
     Guard,
     Member,
     UnsafeMemberError,
+    below,
     inside,
-    safe_mode,
-    total_size,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import disk_error
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.stage import Stage
 
 BLOCK = 1024 * 1024
+# What one block of bzip2 or LZMA becomes is not limited by zipfile; the less is read at a time, the less that can be.
+SMALL_BLOCK = 4096
 # A member of a compressed tar that is larger is written by the reader itself instead of being kept in memory.
 BUFFERED = 8 * 1024 * 1024
 WRITERS = 8
 # Members that wait for a writer, at most; times BUFFERED this is the memory that a compressed tar takes.
 WAITING = 16
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-Room = Callable[[int], None]
+# Headers that tarfile keeps in memory whole, for long names and the like, in bytes.
+LONGEST_HEADER = 1024 * 1024
+LONGEST_TARGET = 4096
+LONG_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+# The last ones are what tarfile and zipfile raise for headers that nobody wrote by accident.
+DAMAGED = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+    *(ValueError, LookupError, ArithmeticError),
+)
 Count = Callable[[int], None]
 
 
+class Header(tarfile.TarInfo):
+    """A header of a tar archive that is judged before tarfile acts on it."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
+        """As tarfile has it. Raises UnsafeMemberError as well."""
+        made = super().frombuf(buf, encoding, errors)
+        # tarfile would go back in the file, and never end (CVE-2025-8194).
+        if made.size < 0:
+            raise UnsafeMemberError(f"the member {made.name[:100]!r} has a size below zero")
+        if made.type in LONG_HEADERS and made.size > LONGEST_HEADER:
+            raise UnsafeMemberError(f"it has a header of {made.size} bytes")
+        if made.type == tarfile.GNUTYPE_SPARSE:
+            raise _sparse(made.name)
+        return made
+
+    def _proc_gnusparse_10(self, next: tarfile.TarInfo, *_more: Any) -> None:
+        """The map lies in the data, and may be as long as it likes."""
+        raise _sparse(next.name)
+
+
+def _sparse(name: str) -> UnsafeMemberError:
+    return UnsafeMemberError(f"the member {name[:100]!r} is sparse; pack it without holes")
+
+
 class Unpack:
-    """Unpacks one archive to ``folder``, which nobody else writes to."""
+    """Unpacks all archives of a source; several threads may do so at a time."""
 
-    def __init__(self, folder: str, owner: tuple[int, int], count: Count, room: Room) -> None:
-        """``owner`` is (uid, gid), -1 to leave one; ``count`` hears bytes written or skipped; ``room`` refuses."""
-        self._folder, self._owner, self._count, self._room = folder, owner, count, room
-        self._links: list[tuple[str, Member]] = []
-        self._slots = threading.Semaphore(WAITING)
-        self._failed = threading.Event()
-        self.files = 0
+    def __init__(self, stage: Stage, guard: Guard, budget: Budget, count: Count) -> None:
+        """``count`` hears of bytes written or skipped."""
+        self.stage, self.count = stage, count
+        self.failed = threading.Event()
+        self._guard, self._budget, self._lock = guard, budget, threading.Lock()
+        self._links: list[tuple[str, str, Member]] = []
 
-    def run(self, path: str, shown: str) -> None:
-        """Unpack ``path``, named ``shown`` to the user. Raises TrainiumError."""
-        try:
-            os.makedirs(self._folder, exist_ok=True)
-            with ThreadPoolExecutor(WRITERS) as pool:
-                if zipfile.is_zipfile(path) and not tarfile.is_tarfile(path):
-                    self._zip(path, pool)
+    def run(self, file: str, archive: str) -> None:
+        """Unpack ``file``, which is ``archive`` below the destination. Raises TrainiumError."""
+        if not self.failed.is_set():
+            with self._explained(archive):
+                _Archive(self, archive).run(file)
+
+    def finish(self) -> None:
+        """Make the links, when all files are there. Raises TrainiumError."""
+        for archive, path, member in self._links:
+            with self._explained(archive):
+                if member.kind == "symlink":
+                    self.stage.symlink(path, member.target)
                 else:
-                    self._tar(path, pool)
-            self._make_links()
+                    self.stage.hardlink(path, below(archive, inside(member.target)))
+
+    def admit(self, members: list[Member], archive: str) -> list[str]:
+        """Their paths below the destination; links are kept for the end. Raises UnsafeMemberError, TrainiumError."""
+        with self._lock:
+            paths = [self._guard.admit(member, archive) for member in members]
+            problem = self._budget.take(members, archive)
+            if problem:
+                raise TrainiumError(problem)
+            self._links += [
+                (archive, path, member)
+                for path, member in zip(paths, members)
+                if member.kind in ("symlink", "hardlink")
+            ]
+            return paths
+
+    @contextmanager
+    def _explained(self, archive: str) -> Iterator[None]:
+        """Errors as sentences; the other archives need not go on."""
+        try:
+            try:
+                yield
+            except BaseException:
+                self.failed.set()
+                raise
         except UnsafeMemberError as error:
-            raise TrainiumError(f"{shown} is refused: {error}; nothing of it was put in place") from error
+            raise TrainiumError(f"{archive} is refused: {error}; nothing of it was put in place") from error
         except DAMAGED as error:
             raise TrainiumError(
-                f"{shown} is damaged or no archive: {error or type(error).__name__}; check the source"
+                f"{archive} is damaged or no archive: {error or type(error).__name__}; check the source"
             ) from error
         except OSError as error:
             if isinstance(error, (tarfile.ReadError, zlib.error)) or error.errno is None:
-                raise TrainiumError(f"{shown} is damaged: {error}; check the source") from error
-            raise disk_error(error, f"the content of {shown}") from error
+                raise TrainiumError(f"{archive} is damaged: {error}; check the source") from error
+            raise disk_error(error, f"the content of {archive}") from error
+
+
+class _Archive:
+    """One archive, read by one thread."""
+
+    def __init__(self, all_of_them: Unpack, name: str) -> None:
+        self._all, self._stage, self._count, self._name = all_of_them, all_of_them.stage, all_of_them.count, name
+        self._slots = threading.Semaphore(WAITING)
+        self._failed = all_of_them.failed
+        self._begun = False
+
+    def run(self, path: str) -> None:
+        with ThreadPoolExecutor(WRITERS) as pool:
+            if zipfile.is_zipfile(path) and not tarfile.is_tarfile(path):
+                self._zip(path, pool)
+            else:
+                self._tar(path, pool)
 
     # --- tar ---
 
     def _tar(self, path: str, pool: ThreadPoolExecutor) -> None:
         try:
-            with tarfile.open(path, "r:") as archive:
-                found = list(archive)
-                plan = self._admit([(_of_tar(item), item) for item in found])
-                with open(path, "rb") as data:
-                    jobs = [
+            with tarfile.open(path, "r:", tarinfo=Header) as archive, open(path, "rb") as data:
+                # One by one: the next header is looked for where this one says.
+                pairs = [(_of_tar(item), item) for item in archive]
+                self._begun = True
+                _wait(
+                    [
                         self._submit(pool, self._copy_range, target, member, data.fileno(), item.offset_data)
-                        for target, member, item in plan
-                        if not item.issparse()
+                        for target, member, item in self._admit(pairs)
                     ]
-                    for target, member, item in plan:
-                        if item.issparse():
-                            self._stream(target, member, archive.extractfile(item))
-                    _wait(jobs)
+                )
             return
         except tarfile.ReadError:
-            if self._links or self.files:
+            if self._begun:
                 raise
         self._compressed_tar(path, pool)
 
     def _compressed_tar(self, path: str, pool: ThreadPoolExecutor) -> None:
-        guard, jobs = Guard(), []
-        with tarfile.open(path, "r|*") as archive:
+        jobs = []
+        with tarfile.open(path, "r|*", tarinfo=Header) as archive:
             for item in archive:
                 member = _of_tar(item)
-                target = self._admit_one(guard, member)
-                if not target:
-                    continue
-                source = archive.extractfile(item)
-                if source is not None and member.size <= BUFFERED and not item.issparse():
-                    jobs.append(self._submit(pool, self._write, target, member, source.read()))
-                else:
-                    self._stream(target, member, source)
+                # tarfile keeps every header that it has seen.
+                archive.members = []  # type: ignore[attr-defined]
+                for target, _member, _item in self._admit([(member, item)]):
+                    source = archive.extractfile(item)
+                    if source is not None and member.size <= BUFFERED:
+                        jobs.append(self._submit(pool, self._write, target, member, source.read()))
+                    else:
+                        self._stream(target, member, source, BLOCK)
                 if self._failed.is_set():
                     break
         _wait(jobs)
@@ -128,54 +211,27 @@ class Unpack:
                 if item.flag_bits & 1:
                     raise UnsafeMemberError(f"the member {item.filename!r} is encrypted")
                 pairs.append((_of_zip(archive, item), item))
-            plan = self._admit(pairs)
 
             def unpack(target: str, member: Member, item: zipfile.ZipInfo) -> None:
+                easy = item.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
                 with archive.open(item) as source:
-                    self._stream(target, member, source)
+                    self._stream(target, member, source, BLOCK if easy else SMALL_BLOCK)
 
-            _wait([self._submit(pool, unpack, target, member, item) for target, member, item in plan])
+            _wait([self._submit(pool, unpack, target, member, item) for target, member, item in self._admit(pairs)])
 
     # --- both ---
 
     def _admit(self, pairs: list[tuple[Member, Any]]) -> list[tuple[str, Member, Any]]:
         """All members at once, before anything is written: (path, member, the archive's own item) of the files."""
-        guard = Guard()
-        # A hostile member is found before a folder is made.
-        for member, _item in pairs:
-            guard.admit(member)
-        self._room(total_size(member for member, _item in pairs))
-        guard, plan = Guard(), {}
-        for member, item in pairs:
-            target = self._admit_one(guard, member)
-            if target:
+        plan = {}
+        for path, (member, item) in zip(self._all.admit([member for member, _item in pairs], self._name), pairs):
+            if member.kind == "directory":
+                with self._stage.folder(path):
+                    continue
+            if member.kind == "file":
                 # The last of a name wins, as with tar, and two writers never meet.
-                plan[target] = (target, member, item)
+                plan[path] = (path, member, item)
         return list(plan.values())
-
-    def _admit_one(self, guard: Guard, member: Member) -> str:
-        """Where a file goes; folders are made, links kept for the end, and '' returned for both."""
-        path = guard.admit(member)
-        target = os.path.join(self._folder, path)
-        if member.kind == "directory":
-            self._make_folder(path)
-            return ""
-        self._make_folder(os.path.dirname(path))
-        if member.kind != "file":
-            self._links.append((path, member))
-            return ""
-        self.files += 1
-        return target
-
-    def _make_folder(self, path: str) -> None:
-        at = self._folder
-        for part in path.split("/") if path else ():
-            at = os.path.join(at, part)
-            try:
-                os.mkdir(at, 0o755)
-                os.chown(at, *self._owner)
-            except FileExistsError:
-                continue
 
     def _submit(self, pool: ThreadPoolExecutor, work: Callable[..., None], *arguments: Any) -> Future[None]:
         self._slots.acquire()
@@ -197,55 +253,36 @@ class Unpack:
             raise EOFError(f"it ends within {member.name!r}")
         self._put(target, member, iter([content]))
 
-    def _stream(self, target: str, member: Member, source: IO[bytes] | None) -> None:
+    def _stream(self, target: str, member: Member, source: IO[bytes] | None, size: int) -> None:
         def blocks() -> Iterator[bytes]:
-            block = source.read(BLOCK) if source else b""
+            block = source.read(size) if source else b""
             while block:
                 yield block
-                block = source.read(BLOCK) if source else b""
+                block = source.read(size) if source else b""
 
         self._put(target, member, blocks())
 
     def _put(self, target: str, member: Member, blocks: Iterator[bytes]) -> None:
-        """A file appears under its name when it is whole: what has its name and size needs no second writing."""
-        if (
-            os.path.lexists(target)
-            and stat.S_ISREG(os.lstat(target).st_mode)
-            and os.lstat(target).st_size == member.size
-        ):
+        """What has its name and size needs no second writing."""
+        if self._stage.has(target, member.size):
             self._count(member.size)
             return
-        new = f"{target}.trainium-new"
-        if os.path.lexists(new):
-            os.unlink(new)
-        output = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        written = 0
-        with os.fdopen(output, "wb", buffering=0) as stream:
-            for block in blocks:
-                view = memoryview(block)
-                while view:
-                    view = view[stream.write(view) :]
-                written += len(block)
-                self._count(len(block))
-                # A zip that lies about its sizes would fill the disk.
-                if written > member.size:
-                    raise EOFError(f"{member.name!r} is larger than the archive says")
-            if written != member.size:
-                raise EOFError(f"it ends within {member.name!r}")
-            os.fchown(stream.fileno(), *self._owner)
-            os.fchmod(stream.fileno(), safe_mode(member.mode))
-        os.replace(new, target)
+        told = 0
 
-    def _make_links(self) -> None:
-        for path, member in self._links:
-            target = os.path.join(self._folder, path)
-            if os.path.lexists(target):
-                os.unlink(target)
-            if member.kind == "hardlink":
-                os.link(os.path.join(self._folder, inside(member.target)), target)
-            else:
-                os.symlink(member.target, target)
-                os.lchown(target, *self._owner)
+        def check(written: int) -> None:
+            nonlocal told
+            # A zip that lies about its sizes would fill the disk.
+            if written > member.size:
+                raise EOFError(f"{member.name!r} is larger than the archive says")
+            self._count(written - told)
+            told = written
+
+        def whole() -> Iterator[bytes]:
+            yield from blocks
+            if told != member.size:
+                raise EOFError(f"it ends within {member.name!r}")
+
+        self._stage.write(target, member.mode, whole(), check)
 
 
 def _wait(jobs: list[Future[None]]) -> None:
@@ -254,6 +291,11 @@ def _wait(jobs: list[Future[None]]) -> None:
 
 
 def _of_tar(item: tarfile.TarInfo) -> Member:
+    if item.issparse():
+        raise _sparse(item.name)
+    # An extended header may have said another one.
+    if item.size < 0:
+        raise UnsafeMemberError(f"the member {item.name[:100]!r} has a size below zero")
     kind = (
         "file"
         if item.isreg()
@@ -275,7 +317,8 @@ def _of_zip(archive: zipfile.ZipFile, item: zipfile.ZipInfo) -> Member:
         kind = "other"
     target = ""
     if kind == "symlink":
-        if item.file_size > 4096:
+        if item.file_size > LONGEST_TARGET:
             raise UnsafeMemberError(f"the link {item.filename!r} has a target of {item.file_size} characters")
-        target = archive.read(item).decode("utf-8", "surrogateescape")
+        with archive.open(item) as source:
+            target = source.read(LONGEST_TARGET).decode("utf-8", "surrogateescape")
     return Member(item.filename, kind, item.file_size if kind == "file" else 0, stat.S_IMODE(mode) or 0o644, target)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+# The folder of a destination in which everything lies that is not in place yet.
+HIDDEN = ".trainium-dataset"
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -125,7 +127,7 @@ def default_name(source: str) -> str:
 def file_path(name: str) -> str:
     """The path of a file below the destination, from a key or from the last part of a URL. Raises ValueError."""
     parts = name.split("/")
-    if not name or "\0" in name or any(part in ("", ".", "..") for part in parts) or parts[0] == ".trainium-dataset":
+    if not name or "\0" in name or any(part in ("", ".", "..") for part in parts) or parts[0] == HIDDEN:
         raise ValueError(
             f"The source has a file {name!r}, whose name is no path below the destination; rename it there"
         )

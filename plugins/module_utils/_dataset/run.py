@@ -14,7 +14,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -23,6 +23,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
+    Budget,
+    Guard,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
@@ -33,13 +37,15 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress
     line,
     rate,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.stage import Stage
 
-HIDDEN = ".trainium-dataset"
 SECONDS_BETWEEN_STATES = 0.5
 SECONDS_BETWEEN_CLAIMS = 1.0
 # Hashing and unpacking: more threads than this wait for the disk only.
 WORKERS = 4
 MARKED_ENTRIES = 1000
+# Inodes that are left to others.
+SPARE_PATHS = 1000
 Record = dict[str, Any]
 
 
@@ -48,7 +54,7 @@ class Place:
 
     def __init__(self, destination: str, name: str) -> None:
         self.destination = os.path.realpath(destination)
-        self.hidden = os.path.join(self.destination, HIDDEN)
+        self.hidden = os.path.join(self.destination, planner.HIDDEN)
         self.work = os.path.join(self.hidden, name)
         self.claims = os.path.join(self.work, "claims")
         self.stage = os.path.join(self.work, "stage")
@@ -103,7 +109,8 @@ class Place:
 
     def forget(self) -> None:
         """Delete the state and what was staged."""
-        shutil.rmtree(self.stage, ignore_errors=True)
+        for path in (self.stage, os.path.join(self.work, "unpacking")):
+            shutil.rmtree(path, ignore_errors=True)
         if os.path.exists(self._state):
             os.unlink(self._state)
 
@@ -118,6 +125,14 @@ class Place:
         """Bytes that may be written."""
         found = os.statvfs(self.destination)
         return found.f_bavail * found.f_frsize
+
+    def free_paths(self) -> int:
+        """Files and folders that may be made; 0 where the file system does not say how many it takes."""
+        found = os.statvfs(self.destination)
+        return max(found.f_favail - SPARE_PATHS, 1) if found.f_files else 0
+
+    def open_stage(self, owner: tuple[int, int]) -> Stage:
+        return Stage(self.destination, (planner.HIDDEN, os.path.basename(self.work)), owner)
 
 
 def _write(path: str, content: Mapping[str, Any]) -> None:
@@ -300,23 +315,32 @@ class Job:
                 done[0] += size
             self._tell("unpacking", done[0], max(total, done[0]), "")
 
-        def unpack(file: File) -> None:
-            local = file.url if file.url.startswith("/") else self._store.part(file)
-            folder = os.path.join(self._place.stage, os.path.dirname(file.path))
-            unpacking = Unpack(
-                folder,
-                self._request["owner_ids"],
-                count,
-                lambda size: self._room(size - self._staged(), f"The content of {file.path} ({planner.human(size)})"),
-            )
-            unpacking.run(local, file.path)
-
-        os.makedirs(self._place.stage, mode=0o755, exist_ok=True)
-        self._tell("unpacking", 0, total, "")
+        stage = self._place.open_stage(self._request["owner_ids"])
         try:
+            self._stage(stage, files, archives, count)
+        finally:
+            stage.close()
+        # The step below must not be on the disk before what it relies on.
+        os.sync()
+        state["step"] = "place"
+        self._place.write_state(state)
+
+    def _stage(self, stage: Stage, files: list[File], archives: list[File], count: Callable[[int], None]) -> None:
+        staged, paths = stage.size()
+        free_paths = self._place.free_paths()
+        guard = Guard(free_paths + paths if free_paths else 0)
+        unpack = Unpack(stage, guard, Budget(self._place.free() + staged, self._place.destination), count)
+        try:
+            for file in files:
+                guard.plain(file.path, file.size, file in archives)
+
+            def one(file: File) -> None:
+                unpack.run(file.url if file.url.startswith("/") else self._store.part(file), file.path)
+
             with ThreadPoolExecutor(WORKERS) as pool:
-                for _nothing in pool.map(unpack, archives):
+                for _nothing in pool.map(one, archives):
                     continue
+            unpack.finish()
         except TrainiumError as error:
             if "make room" not in str(error):
                 # The same bytes would be refused again.
@@ -324,37 +348,22 @@ class Job:
                 self._place.forget()
             raise
         for file in files:
-            if file not in archives:
-                target = os.path.join(self._place.stage, file.path)
-                os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
-                if os.path.exists(self._store.part(file)):
-                    os.chown(self._store.part(file), *self._request["owner_ids"])
-                    os.chmod(self._store.part(file), 0o644)
-                    os.replace(self._store.part(file), target)
-            if file not in archives and not os.path.exists(os.path.join(self._place.stage, file.path)):
+            there = file in archives or stage.adopt(self._store.part(file), file.path)
+            if not there and not stage.has(file.path, file.size):
                 raise TrainiumError(f"{file.name} was deleted while it was put in place; run again")
-        # The step below must not be on the disk before what it relies on.
-        os.sync()
-        state["step"] = "place"
-        self._place.write_state(state)
-
-    def _staged(self) -> int:
-        """Bytes that an earlier run unpacked already."""
-        return sum(
-            os.lstat(os.path.join(folder, name)).st_size
-            for folder, _folders, names in os.walk(self._place.stage)
-            for name in names
-        )
 
     def _put_in_place(self, state: Record) -> None:
         self._tell("putting in place", 0, 0, "")
         entries = state.get("entries")
-        if entries is None:
-            entries = sorted(os.listdir(self._place.stage))[:MARKED_ENTRIES]
-            state["entries"] = entries
-            self._place.write_state(state)
-        if os.path.isdir(self._place.stage):
-            _move(self._place.stage, self._place.destination)
+        stage = self._place.open_stage(self._request["owner_ids"])
+        try:
+            if entries is None:
+                entries = stage.entries()[:MARKED_ENTRIES]
+                state["entries"] = entries
+                self._place.write_state(state)
+            stage.put_in_place()
+        finally:
+            stage.close()
         files = [{key: item[key] for key in ("path", "size", "tag", "sha256")} for item in state["files"]]
         self._place.mark(
             {
@@ -367,18 +376,3 @@ class Job:
         )
         self._store.clear()
         self._place.forget()
-
-
-def _move(source: str, target: str) -> None:
-    """Everything below one folder to another, in its place where it is there; safe to repeat."""
-    for name in os.listdir(source):
-        here, there = os.path.join(source, name), os.path.join(target, name)
-        if os.path.isdir(here) and not os.path.islink(here) and os.path.lexists(there):
-            if os.path.islink(there) or not os.path.isdir(there):
-                raise TrainiumError(f"{there} is in the way of a folder of the dataset; move it away and run again")
-            _move(here, there)
-            os.rmdir(here)
-        elif os.path.isdir(there) and not os.path.islink(there):
-            raise TrainiumError(f"{there} is a folder in the way of a file of the dataset; move it away and run again")
-        else:
-            os.replace(here, there)
