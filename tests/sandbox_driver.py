@@ -103,7 +103,7 @@ class Sandbox:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        until = time.monotonic() + 300
+        until = time.monotonic() + 900
         while not condition():
             assert process.poll() is None, "the playbook ended before it was killed"
             assert time.monotonic() < until, "what the kill waited for did not happen"

@@ -136,7 +136,7 @@ def test_a_training_outlives_its_playbook_and_a_node(sandbox: Sandbox) -> None:
         return sandbox.on_node(head["PrivateIpAddress"], command).output.strip()
 
     def wait(command: str, wanted: str) -> None:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not re.search(wanted, ask(command)):
             assert time.monotonic() < until, f"{command} does not say {wanted}"
             time.sleep(0.5)
