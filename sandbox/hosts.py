@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox import parallelcluster
+from sandbox import parallelcluster, standins
 from sandbox.forward import NAME as AWS_NAME
 from sandbox.image import suite, tag
 from sandbox.mirror import NAME as MIRROR_NAME
@@ -30,6 +30,9 @@ Suites: {suite}
 Components: main
 Signed-By: /etc/apt/keyrings/sandbox.gpg
 """
+
+# As Neuron's instructions for Ubuntu write it, and its DLAMIs have it (setup-troubleshooting.html of Neuron SDK 2.33).
+NEURON_LIST = "deb [signed-by=/etc/apt/keyrings/neuron.gpg] http://{mirror}:{port}/standins/neuron {suite} main\n"
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class Instance:
     def parallelcluster(self) -> bool:
         """Whether its image is one of ParallelCluster, an official one or one that was built from it."""
         return self.image_name.startswith(("aws-parallelcluster-", "parallelcluster-"))
+
+    @property
+    def dlami(self) -> bool:
+        """Whether its image is one of Neuron's Deep Learning AMIs."""
+        return self.image_name.startswith("Deep Learning ") and " Neuron " in self.image_name
 
     @property
     def gateway(self) -> str:
@@ -109,6 +117,10 @@ class Hosts:
         }
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
+        if instance.dlami:
+            text = NEURON_LIST.format(mirror=MIRROR_NAME, port=MIRROR_PORT, suite=suite())
+            (folder / "neuron.list").write_text(text, encoding="utf-8")
+            shutil.copyfile(standins.neuron_keyring(self.paths), folder / "neuron.gpg")
         if instance.user_data:
             (folder / "user-data").write_bytes(base64.b64decode(instance.user_data))
         return folder

@@ -31,6 +31,8 @@ MIRRORED = [
     *("prometheus", "prometheus-node-exporter", "python3-prometheus-client"),
     # Parses the repository files of the distributions that are not booted here.
     *("dnf", "dnf-plugins-core"),
+    # What the EFA installer takes from the distribution.
+    *("pciutils", "environment-modules"),
     # What the image of ParallelCluster has beyond the base.
     *("cloud-init", "jq", "curl", "python3-pip"),
 ]
@@ -42,13 +44,15 @@ MASKED = (
 )
 DISABLED = "apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer"
 
+ENABLED = "sandbox-init.service sandbox-user-data.service ssh.service aws-ubuntu-eni-helper.service"
+
 HOOKS = (
     f'chroot "$1" systemctl mask {MASKED}',
     f'chroot "$1" systemctl disable {DISABLED} 2>/dev/null || :',
     'chroot "$1" useradd --no-create-home --uid 1000 --user-group --shell /bin/bash ubuntu',
     'echo "ubuntu ALL=(ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/90-ubuntu"; chmod 0440 "$1/etc/sudoers.d/90-ubuntu"',
     f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/etc/systemd/system" "$1/etc/ssh"',
-    'chroot "$1" systemctl enable sandbox-init.service sandbox-user-data.service ssh.service',
+    f'chroot "$1" systemctl enable {ENABLED}',
     'rm -f "$1"/etc/ssh/ssh_host_* "$1/etc/hostname" "$1"/etc/apt/sources.list.d/* "$1/etc/apt/sources.list"',
     # An empty resolv.conf makes a look-up fail at once instead of after seconds.
     ': > "$1/etc/machine-id"; rm -f "$1/etc/resolv.conf"; : > "$1/etc/resolv.conf"; : > "$1/etc/hosts"',

@@ -22,6 +22,11 @@ def neuron_key(paths: Paths) -> Key:
     return Key(paths.cache / "gnupg-neuron", "Stand-in for Amazon AWS Neuron")
 
 
+def neuron_keyring(paths: Paths) -> Path:
+    """The key as the DLAMI has it in ``/etc/apt/keyrings/neuron.gpg``."""
+    return paths.mirror / "standins" / "neuron.gpg"
+
+
 def efa_key(paths: Paths) -> Key:
     return Key(paths.cache / "gnupg-efa", "Stand-in for Amazon EFA")
 
@@ -48,6 +53,7 @@ def make(paths: Paths) -> None:
     shutil.rmtree(root, ignore_errors=True)
     _make_neuron(root / "neuron", neuron_key(paths))
     _make_neuron(root / "refused" / "neuron-expired", _expired_key(paths))
+    neuron_key(paths).export(neuron_keyring(paths))
     efa.make(root / "efa", efa_key(paths))
     efa.make_refused(root / "refused", root / "efa", _expired_key(paths), neuron_key(paths))
     fingerprints = {"efa": efa_key(paths).fingerprint(), "neuron": neuron_key(paths).fingerprint()}

@@ -39,6 +39,21 @@ def ask(module: AnsibleModule, name: str, *arguments: str, codes: Sequence[int] 
     return str(output) if code in codes else None
 
 
+def users_of(prefix: str) -> list[str]:
+    """``NAME (PID)`` of the processes that have a file open whose path begins so; others' processes only root sees."""
+    found = set()
+    there = any(Path(prefix).parent.glob(f"{Path(prefix).name}*"))
+    for link in Path("/proc").glob("[0-9]*/fd/*") if there else ():
+        try:
+            if os.readlink(link).startswith(prefix):
+                process = link.parents[1]
+                found.add(f"{(process / 'comm').read_text(encoding='utf-8').strip()} ({process.name})")
+        except OSError:
+            # The process has ended, or closed the file.
+            continue
+    return sorted(found)
+
+
 def package_lines(module: AnsibleModule, names: Sequence[str]) -> str:
     """What dpkg, or rpm where there is no dpkg, says of packages, for ``node_state.parse_packages``."""
     # The exit code is 1 where one of them is unknown; what is known is printed all the same.

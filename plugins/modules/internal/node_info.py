@@ -42,6 +42,11 @@ options:
   environment:
     description: The folder of a Python virtual environment that is looked at; empty for none.
     type: path
+  apt_repositories:
+    description: Repositories, by their URI, whose entries in apt's sources are wanted.
+    type: list
+    elements: str
+    default: []
   python:
     description: An interpreter, by name or path, whose version is wanted.
     type: str
@@ -90,6 +95,18 @@ files:
   returned: success
   type: dict
   sample: {"/etc/apt/sources.list.d/neuron.sources": ""}
+apt_sources:
+  description: The files of apt's sources that name one of O(apt_repositories).
+  returned: success
+  type: dict
+  contains:
+    text:
+      description: The file's text as it is.
+      type: str
+    without:
+      description: What is left of it without these entries; empty where it has no others.
+      type: str
+  sample: {"/etc/apt/sources.list.d/neuron.list": {"text": "deb https://example noble main", "without": ""}}
 environment:
   description: What O(environment) is, empty values where there is none.
   returned: success
@@ -136,6 +153,15 @@ efa:
       description: How many network interfaces beside the loopback one have an IPv4 address.
       type: int
       sample: 1
+    policy_routing:
+      description: The software that gives each network interface routes of its own; empty where there is none.
+      type: str
+      sample: aws-ubuntu-eni-helper
+    users:
+      description: The processes that have a device of EFA open, of which root sees all.
+      type: list
+      elements: str
+      sample: ["python (4711)"]
 neuron:
   description: The Neuron driver and devices.
   returned: success
@@ -172,9 +198,20 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
-from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import ask, find_tool, package_lines
+from ansible_collections.trainium.cluster.plugins.module_utils._node.apt_sources import without
+from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
+    ask,
+    find_tool,
+    package_lines,
+    users_of,
+)
 
 VERSION_LOCKS = "/etc/dnf/plugins/versionlock.list"
+APT = "/etc/apt"
+# ParallelCluster configures the interfaces itself (configure_nw_interface.sh of its cookbook, which also switches the
+# DLAMI's helper off); the other file is that of the package amazon-ec2-net-utils.
+ROUTERS = {"ParallelCluster": "/etc/parallelcluster/cfnconfig", "amazon-ec2-net-utils": "/usr/bin/setup-policy-routes"}
+DLAMI_ROUTER = "aws-ubuntu-eni-helper"
 
 
 def _text(path: str) -> str:
@@ -223,6 +260,27 @@ def _kernel() -> dict[str, Any]:
     return {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")}
 
 
+def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
+    found = {}
+    for file in (Path(APT) / "sources.list", *sorted(Path(APT, "sources.list.d").glob("*"))):
+        # Apt reads no file with another ending.
+        if repositories and file.suffix in (".list", ".sources"):
+            text = _text(str(file))
+            left = without(text, repositories, file.suffix == ".sources")
+            if left != text:
+                found[str(file)] = {"text": text, "without": left}
+    return found
+
+
+def _policy_routing(module: AnsibleModule) -> str:
+    for name, file in ROUTERS.items():
+        if os.path.exists(file):
+            return name
+    # The exit code is 1 for most other states.
+    enabled = (ask(module, "systemctl", "is-enabled", f"{DLAMI_ROUTER}.service") or "").strip()
+    return DLAMI_ROUTER if enabled == "enabled" else ""
+
+
 def _efa(module: AnsibleModule) -> dict[str, Any]:
     addresses = ask(module, "ip", "-4", "-oneline", "address", "show", "scope", "global") or ""
     return {
@@ -230,6 +288,8 @@ def _efa(module: AnsibleModule) -> dict[str, Any]:
         "fi_info": find_tool(module, "fi_info") or "",
         "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
+        "policy_routing": _policy_routing(module),
+        "users": users_of("/dev/infiniband/uverbs"),
     }
 
 
@@ -249,6 +309,7 @@ def main() -> None:
         argument_spec={
             "packages": {"type": "list", "elements": "str", "default": []},
             "files": {"type": "list", "elements": "path", "default": []},
+            "apt_repositories": {"type": "list", "elements": "str", "default": []},
             "environment": {"type": "path"},
             "space": {"type": "list", "elements": "path", "default": []},
             "python": {"type": "str", "default": "python3"},
@@ -262,6 +323,7 @@ def main() -> None:
         ptrace_scope=int(ptrace_scope) if ptrace_scope.isdigit() else -1,
         packages=_packages(module),
         files={path: _sha1(path) for path in module.params["files"]},
+        apt_sources=_apt_sources(module.params["apt_repositories"]),
         environment=_environment(module.params["environment"] or ""),
         space={path: _space(path) for path in module.params["space"]},
         python=node_state.parse_python_version(ask(module, module.params["python"], "--version") or ""),

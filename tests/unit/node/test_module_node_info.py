@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import users_of
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_info
 
 
@@ -64,6 +66,53 @@ def test_a_tool_that_fails_says_nothing(tools: Path, capsys: pytest.CaptureFixtu
     program(tools, "fi_info", "fi_getinfo: -61", code=61)
     found = run(capsys)
     assert (found["neuron"]["devices"], found["efa"]["interfaces"]) == (0, 0)
+
+
+def test_entries_of_a_repository_in_apts_sources(
+    tmp_path: Path, tools: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_info, "APT", str(tmp_path))
+    (tmp_path / "sources.list.d").mkdir()
+    dlami = tmp_path / "sources.list.d" / "neuron.list"
+    dlami.write_text("deb [signed-by=/etc/apt/keyrings/neuron.gpg] https://neuron noble main\n")
+    (tmp_path / "sources.list.d" / "neuron.list.save").write_text(dlami.read_text())
+    (tmp_path / "sources.list").write_text("deb http://ubuntu noble main\n")
+    found = run(capsys, apt_repositories=["https://neuron/"])
+    assert found["apt_sources"] == {str(dlami): {"text": dlami.read_text(), "without": ""}}
+    assert run(capsys)["apt_sources"] == {}
+
+
+def test_processes_that_use_a_device_are_named(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "uverbs")
+    assert users_of(prefix) == []
+    with (tmp_path / "uverbs0").open("w"), (tmp_path / "other").open("w"):
+        assert [user.split()[-1] for user in users_of(prefix)] == [f"({os.getpid()})"]
+    assert users_of(prefix) == users_of(str(tmp_path / "missing" / "uverbs")) == []
+
+
+@pytest.mark.parametrize(
+    "unit, file, router",
+    [
+        ("enabled", False, "aws-ubuntu-eni-helper"),
+        ("masked", False, ""),
+        ("masked", True, "ParallelCluster"),
+        ("enabled", True, "ParallelCluster"),
+    ],
+)
+def test_who_routes_the_interfaces(
+    unit: str,
+    file: bool,
+    router: str,
+    tmp_path: Path,
+    tools: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program(tools, "systemctl", unit, code=0 if unit == "enabled" else 1)
+    monkeypatch.setattr(node_info, "ROUTERS", {"ParallelCluster": str(tmp_path / "cfnconfig")})
+    if file:
+        (tmp_path / "cfnconfig").touch()
+    assert run(capsys)["efa"]["policy_routing"] == router
 
 
 def test_files_and_space(tmp_path: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
