@@ -13,6 +13,8 @@ from sandbox.standins.debs import Package
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.50.0", "1.51.0")
+# A version whose checksum AWS publishes, which no stand-in has.
+CHECKSUM_PUBLISHED = "1.47.0"
 KEY_FILE = "aws-efa-installer.key"
 NAME = "aws-efa-installer-{version}.tar.gz"
 
@@ -40,7 +42,7 @@ def make_tarball(folder: Path, version: str) -> Path:
         for package in _packages(version):
             package.build(root / "DEBS" / system / "x86_64")
         shutil.copytree(HERE / "efa", root, dirs_exist_ok=True)
-        (root / "VERSION").write_text(version + "\n", encoding="utf-8")
+        (root / "env.sh").write_text(f"EFA_INSTALLER_VERSION={version}\n", encoding="utf-8")
         with tarfile.open(target, "w:gz") as tar:
             tar.add(root, arcname=root.name)
     return target
@@ -60,11 +62,16 @@ def make(folder: Path, key: Key) -> None:
 def make_refused(folder: Path, good: Path, expired: Key, stranger: Key) -> None:
     """Sites that must be refused: what each is, its name says."""
     tarball = NAME.format(version=VERSIONS[-1])
-    cases = ("tampered", "unsigned", "other-key", "other-signature", "expired")
+    cases = ("tampered", "unsigned", "other-key", "other-signature", "expired", "renamed")
     for case in cases:
         shutil.copytree(good, folder / case)
     with (folder / "tampered" / tarball).open("ab") as file:
         file.write(b"one byte more than was signed\n")
+    # Signed as it should be, and not the version that its name says.
+    for version in (VERSIONS[-1], CHECKSUM_PUBLISHED):
+        for ending in ("", ".sig"):
+            other = good / (NAME.format(version=VERSIONS[0]) + ending)
+            shutil.copyfile(other, folder / "renamed" / (NAME.format(version=version) + ending))
     (folder / "unsigned" / f"{tarball}.sig").unlink()
     stranger.detach(folder / "other-signature" / tarball)
     for case, key in (("other-key", stranger), ("expired", expired)):

@@ -2,7 +2,9 @@
 # Stand-in for the EFA installer: the same options and the same marks on the system, with packages that hold stand-ins.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-version=$(cat VERSION)
+# The real one has its version there and nowhere else.
+source ./env.sh
+version=$EFA_INSTALLER_VERSION
 marker=/opt/amazon/efa_installed_packages
 confirmed='' kmod=yes minimal='' limits=yes gdr='' verify=yes mpi=openmpi4,openmpi5 uninstall='' debug=no
 for argument; do
@@ -23,6 +25,7 @@ done
 [ "$confirmed" ] || { echo "efa_installer.sh: confirm with --yes" >&2; exit 1; }
 . /etc/os-release
 folder=DEBS/${ID^^}${VERSION_ID//./}/x86_64
+echo "= EFA Installer Version: $version ="
 [ -d "$folder" ] || { echo "Error: EFA installer does not support $PRETTY_NAME" >&2; exit 1; }
 
 packages=(efa-config efa-profile rdma-core-efa)
@@ -36,6 +39,12 @@ if [ "$uninstall" ]; then
   apt-get remove -qq --yes efa-config efa-profile rdma-core-efa efa libfabric-aws-bin openmpi40-aws openmpi50-aws
   rm -f "$marker"
   exit 0
+fi
+# As the real one: from the distribution, with apt's lists as they are.
+echo "== Installing EFA dependencies =="
+if ! DEBIAN_FRONTEND=noninteractive apt-get install -y pciutils environment-modules < /dev/null; then
+  echo "Error: failed to install third-party dependencies, exiting" >&2
+  exit 1
 fi
 files=()
 for package in "${packages[@]}"; do files+=("./$folder/${package}_"*.deb); done
@@ -51,7 +60,18 @@ install -m 0755 efa_test.sh /opt/amazon/efa/test/efa_test.sh
   echo "# Packages installed:"
   for file in "${files[@]}"; do basename "$file" .deb; done | paste -sd ' '
 } > "$marker"
+action=logout/login
+if [ "$kmod" ]; then
+  # The real one runs rmmod, which fails where something uses the module.
+  if [ -e /etc/simulated/efa-module-in-use ] && [ -e /run/simulated-modules/efa ]; then
+    echo "Failed to unload EFA kernel module."
+    echo "Reboot is needed!" >&2
+    action=reboot
+  fi
+  modprobe efa
+fi
 if [ "$verify" ] && [ -z "$minimal" ] && [ -n "$kmod" ] && [ -z "$gdr" ]; then
   /opt/amazon/efa/test/efa_test.sh || { echo "Error: EFA was installed, and its test failed" >&2; exit 1; }
 fi
 echo "EFA installation complete."
+echo "- Please $action to complete the installation."
