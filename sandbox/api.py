@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from typing import Any
 
+from sandbox import token
 from sandbox.errors import SandboxError
+from sandbox.paths import Paths
 
 HOST = "127.0.0.1"
 PORT = 5199
@@ -29,7 +32,7 @@ def request(path: str, body: Any = None, method: str | None = None, timeout: flo
         f"{endpoint()}/sandbox-api/{path}",
         data=data,
         method=method or ("GET" if data is None else "POST"),
-        headers={"Content-Type": "application/json"},
+        headers={"Content-Type": "application/json", token.HEADER: _token()},
     )
     try:
         with urllib.request.urlopen(call, timeout=timeout) as answer:  # noqa: S310
@@ -44,8 +47,32 @@ def request(path: str, body: Any = None, method: str | None = None, timeout: flo
         ) from error
 
 
+def _token() -> str:
+    """The word that control calls must know; empty where there is none yet.
+
+    Raises:
+        SandboxError: the file is somebody else's.
+    """
+    path = Paths.from_environment().token
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except PermissionError as error:
+        raise SandboxError(f"{path} is not yours to read: run this as the user who started the sandbox.") from error
+
+
+def taken() -> bool:
+    """Whether any program listens at the endpoint."""
+    try:
+        with socket.create_connection((HOST, PORT), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
 def healthy() -> bool:
-    """Whether the emulator answers."""
+    """Whether the emulator of this sandbox answers."""
     try:
         request("health", timeout=2)
     except SandboxError:

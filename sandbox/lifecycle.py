@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox import api, forward, image, machine, mirror, settings, standins, wheels
+from sandbox import api, forward, image, machine, mirror, settings, standins, token, wheels
 from sandbox.errors import SandboxError
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import Podman
@@ -91,15 +91,17 @@ def up(paths: Paths) -> str:
         wheels.make_pip_index(paths)
         settings.write(paths)
         started = [service for service in SERVICES if _pid(paths, service) is None]
-        if "emulator" in started and api.healthy():
+        if "emulator" in started and api.taken():
             raise SandboxError(
                 f"Another program answers at {api.endpoint()}: stop it ('python -m sandbox down' in its checkout)."
             )
+        if "emulator" in started:
+            token.renew(paths.token)
         for service in started:
             process = _start(paths, service)
             if service == "emulator":
                 _wait_for_emulator(paths, process)
-        machine.give_back(paths.ssh_key.parent, paths.inventory, paths.reports, paths.root / "lock")
+        machine.give_back(paths.ssh_key.parent, paths.inventory, paths.reports, paths.root / "lock", paths.token)
     return f"sandbox: up at {api.endpoint()}" if started else f"sandbox: already up at {api.endpoint()}"
 
 
@@ -130,6 +132,7 @@ def down(paths: Paths) -> str:
         _unmount(paths)
         for folder in (paths.hosts, paths.run, paths.filesystems):
             shutil.rmtree(folder, ignore_errors=True)
+        paths.token.unlink(missing_ok=True)
     return "sandbox: down"
 
 

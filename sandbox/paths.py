@@ -93,6 +93,11 @@ class Paths:
         return self.root / "ssh" / "id_ed25519"
 
     @property
+    def token(self) -> Path:
+        """The file with the word that control calls of the emulator must know; only its owner may read it."""
+        return self.root / "token"
+
+    @property
     def inventory(self) -> Path:
         return self.root / "inventory"
 

@@ -7,8 +7,11 @@ import logging
 import os
 import signal
 import sys
+from pathlib import Path
 
+from sandbox import token
 from sandbox.emulator import catalog, install, state
+from sandbox.paths import Paths
 
 
 def main() -> int:
@@ -17,6 +20,9 @@ def main() -> int:
     parser.add_argument("--port", type=int, default=5199)
     parser.add_argument("--pending", type=float, default=0.0, help="seconds from pending to running")
     parser.add_argument("--waiting", choices=state.MODES, default="succeed", help="who signals for a head node")
+    parser.add_argument(
+        "--token-file", type=Path, default=Paths.from_environment().token, help="the word that control calls must know"
+    )
     options = parser.parse_args()
     state.STARTED_WITH["mode"] = state.WAITING["mode"] = options.waiting
     os.environ["MOTO_PORT"] = str(options.port)
@@ -31,7 +37,7 @@ def main() -> int:
     # The call log says more than a line for each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    application = Application(DomainDispatcherApplication(create_backend_app))
+    application = Application(DomainDispatcherApplication(create_backend_app), token.make(options.token_file))
     run_simple(options.host, options.port, application, threaded=True)
     return 0
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import calls, faults, hosts, lifecycle, names, state
+from sandbox.emulator import calls, faults, guard, hosts, lifecycle, names, state
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.protocol import Start, answer, answer_error, answer_json
 
@@ -17,14 +17,23 @@ LOG = logging.getLogger("emulator")
 
 
 class Application:
-    """The WSGI application that stands before moto's. Moto is entered by one request at a time."""
+    """The WSGI application that stands before moto's. Moto is entered by one request at a time.
 
-    def __init__(self, moto: Callable[[dict[str, Any], Start], Iterable[bytes]]) -> None:
+    ``token`` is what control calls must know.
+    """
+
+    def __init__(self, moto: Callable[[dict[str, Any], Start], Iterable[bytes]], token: str) -> None:
         self.moto = moto
+        self.token = token
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(length) if length else b""
+        refused = guard.refusal(environ, self.token)
+        if refused:
+            status, sentence = refused
+            LOG.warning("%s %s was refused: %s", environ["REQUEST_METHOD"], environ["PATH_INFO"], sentence)
+            return answer_json(start, status, {"error": sentence})
         if environ["PATH_INFO"].startswith("/sandbox-api/"):
             return self.control(environ, body, start)
         environ["wsgi.input"] = io.BytesIO(body)

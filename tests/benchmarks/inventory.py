@@ -61,7 +61,9 @@ def emulator() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    folder = tempfile.TemporaryDirectory()
     command = [sys.executable, "-m", "sandbox.emulator", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--token-file", f"{folder.name}/token"]
     process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 60
@@ -73,14 +75,15 @@ def emulator() -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
+        folder.cleanup()
 
 
 def healthy(port: int) -> bool:
-    """Whether the emulator on this port answers."""
+    """Whether the emulator on this port answers; without its token it only says that it is there."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/sandbox-api/health")
-        return connection.getresponse().status == http.HTTPStatus.OK
+        return connection.getresponse().status == http.HTTPStatus.UNAUTHORIZED
     except OSError:
         return False
     finally:

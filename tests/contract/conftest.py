@@ -19,6 +19,7 @@ from typing import Any
 import boto3
 import pytest
 
+from sandbox import token
 from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -36,7 +37,10 @@ class Api:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = tempfile.TemporaryDirectory()
+        self._token = token.make(Path(self._folder.name) / "token")
         command = [sys.executable, "-m", "sandbox.emulator", "--port", str(self.port), "--pending", str(pending)]
+        command += ["--token-file", f"{self._folder.name}/token"]
         self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while True:
@@ -47,10 +51,15 @@ class Api:
             assert time.monotonic() < deadline, "the emulator does not answer"
             time.sleep(0.05)
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every control call has."""
+        return {"Content-Type": "application/json", token.HEADER: self._token}
+
     def _request(self, method: str, path: str, body: Any = None) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
-            connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+            connection.request(method, path, json.dumps(body), self.headers)
             return json.loads(connection.getresponse().read())
         finally:
             connection.close()
@@ -80,6 +89,7 @@ class Api:
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(timeout=30)
+        self._folder.cleanup()
 
 
 class Account:

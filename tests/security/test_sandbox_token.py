@@ -1,0 +1,166 @@
+"""Control calls of the emulator need its token, and a page in a browser gets no answer at all."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from sandbox import api as control
+from sandbox import lifecycle, machine, token
+from sandbox.emulator import guard
+from sandbox.errors import SandboxError
+from sandbox.paths import Paths
+from tests.contract.conftest import CREDENTIALS, REGION, Api
+
+CONTROL = [
+    ("GET", "/sandbox-api/health"),
+    ("GET", "/sandbox-api/hosts"),
+    ("GET", "/sandbox-api/calls"),
+    ("POST", "/sandbox-api/clear"),
+    ("DELETE", "/sandbox-api/faults"),
+    ("POST", "/moto-api/reset"),
+    ("GET", "/moto-api/data.json"),
+]
+# A launch as a page could ask for it: no header but those that need no preflight.
+LAUNCH = "Action=CreateVpc&Version=2016-11-15&CidrBlock=10.66.0.0/16"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+# What comes with a request of a page, and with one after the page's name was made to lead here.
+PAGES: list[dict[str, str]] = [
+    {"Origin": "https://example.org"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:5199"},
+    {"Referer": "https://example.org/"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Mode": "no-cors"},
+    {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"},
+    {"Host": "example.org:5199"},
+    {"Host": "127.0.0.1.example.org"},
+    {"Host": "aws-sandbox.example.org"},
+    {"Host": "1.1.1.1"},
+    {"Host": "notlocalhost"},
+]
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Api]:
+    api = Api(0)
+    yield api
+    api.stop()
+
+
+def ask(api: Api, method: str, path: str, headers: dict[str, str], body: str | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def networks(api: Api) -> int:
+    ec2: Any = boto3.client(
+        "ec2",
+        region_name=REGION,
+        endpoint_url=api.url,
+        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+    )
+    return len(ec2.describe_vpcs()["Vpcs"])
+
+
+@pytest.mark.parametrize(("method", "path"), CONTROL)
+@pytest.mark.parametrize("word", [None, "", "wrong", "gro\xdf"])
+def test_a_control_call_needs_the_token(emulator: Api, method: str, path: str, word: str | None) -> None:
+    headers = {} if word is None else {token.HEADER: word}
+    status, body = ask(emulator, method, path, headers)
+    assert status == 401
+    assert token.HEADER in json.loads(body)["error"]
+
+
+def test_a_control_call_with_the_token_is_answered(emulator: Api) -> None:
+    assert ask(emulator, "GET", "/sandbox-api/health", emulator.headers)[0] == 200
+    assert ask(emulator, "POST", "/moto-api/reset", emulator.headers)[0] == 200
+
+
+@pytest.mark.parametrize("headers", PAGES, ids=lambda headers: "-".join(*headers.items()))
+def test_a_page_in_a_browser_is_not_answered(emulator: Api, headers: dict[str, str]) -> None:
+    before = networks(emulator)
+    assert ask(emulator, "POST", "/", {**FORM, **headers}, LAUNCH)[0] == 403
+    assert ask(emulator, "GET", f"/?{LAUNCH}", headers)[0] == 403
+    # Not even with the token.
+    assert ask(emulator, "GET", "/sandbox-api/calls", {**emulator.headers, **headers})[0] == 403
+    assert networks(emulator) == before
+
+
+def test_a_preflight_is_not_allowed(emulator: Api) -> None:
+    headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    assert ask(emulator, "OPTIONS", "/", headers)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:5199",
+        "localhost",
+        "LOCALHOST:5199",
+        "[::1]:5199",
+        "aws-sandbox:5199",
+        "bucket.aws-sandbox:5199",
+        "10.77.0.1:5199",
+    ],
+)
+def test_the_sandboxs_own_names_are_answered(emulator: Api, host: str) -> None:
+    assert ask(emulator, "GET", "/sandbox-api/health", {**emulator.headers, "Host": host})[0] == 200
+
+
+def test_no_name_at_all_is_no_pages() -> None:
+    assert guard.refusal({"PATH_INFO": "/"}, "word") is None
+
+
+def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
+    file = tmp_path / "folder" / "token"
+    word = token.make(file)
+    assert len(word) >= 40
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert token.make(file) == word
+    assert token.renew(file) != word
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_token_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "token").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="token"):
+        token.make(tmp_path / "token")
+    assert not (tmp_path / "elsewhere").exists()
+    token.renew(tmp_path / "token")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_command_line_knows_the_token(emulator: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRAINIUM_SANDBOX_DIR", str(tmp_path))
+    monkeypatch.setattr(control, "PORT", emulator.port)
+    assert control.taken()
+    # Another sandbox's emulator, or another program.
+    assert not control.healthy()
+    with pytest.raises(SandboxError, match=token.HEADER):
+        control.request("hosts")
+    Paths(tmp_path).token.write_text(f"{emulator.headers[token.HEADER]}\n", encoding="ascii")
+    assert control.healthy()
+    assert control.request("hosts") == []
+
+
+def test_down_forgets_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(machine, "become_root", lambda: None)
+    paths = Paths(tmp_path / "sandbox")
+    paths.mark()
+    token.make(paths.token)
+    lifecycle.down(paths)
+    assert not paths.token.exists()
