@@ -3,12 +3,16 @@
 A client looks for credentials and endpoints in more places than one, and the most particular wins: ``AWS_PROFILE``,
 ``AWS_ENDPOINT_URL_EC2``, ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS``, the config and credentials files and more
 (https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html). So all of it goes, and little comes back.
+
+``python -m sandbox.account`` ends with 1 where the environment is not the sandbox's.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import sys
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -66,3 +70,16 @@ def check(environ: Mapping[str, str]) -> None:
         raise SandboxError(
             f"{', '.join(different)} would lead AWS clients out of the sandbox: unset what is not its own."
         )
+
+
+def main() -> int:
+    try:
+        check(os.environ)
+    except SandboxError as error:
+        print(f"sandbox: {error} Run this by 'python -m sandbox run'.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

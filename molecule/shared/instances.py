@@ -14,6 +14,10 @@ from typing import Any
 
 import boto3
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sandbox import account  # the checkout is not installed
+
 # One that offers the Trainium types as well.
 ZONE = "us-west-2d"
 LIVING = ["pending", "running", "shutting-down", "stopping", "stopped"]
@@ -167,6 +171,9 @@ def main() -> None:
             command.add_argument("--image-parameter", required=True)
             command.add_argument("--public-key", required=True)
     arguments = parser.parse_args()
+    # Also where somebody runs molecule by hand: never in an account of AWS.
+    if account.main():
+        sys.exit(1)
     ec2 = boto3.client("ec2")
     if arguments.command == "create":
         changed = create(ec2, arguments.cluster, arguments)

@@ -163,6 +163,23 @@ def test_make_starts_nothing_where_the_environment_cannot_be_made(tmp_path: Path
     assert "broken" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["tests/run-molecule", "none"], [sys.executable, "molecule/shared/instances.py", "destroy", "none"]],
+    ids=["run-molecule", "instances"],
+)
+def test_molecule_starts_nothing_outside_the_sandbox(
+    hostile: dict[str, str], tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "molecule").write_text(f"#!/bin/sh\ntouch {tmp_path}/canary\n", encoding="utf-8")
+    (tmp_path / "molecule").chmod(0o755)
+    environ = {**hostile, "PATH": f"{tmp_path}:{hostile['PATH']}"}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Run this by 'python -m sandbox run'" in done.stderr
+    assert not (tmp_path / "canary").exists()
+
+
 def test_the_readme_tries_nothing_outside_the_sandbox() -> None:
     section = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("## Try it")[2].partition("\n## ")[0]
     lines = [line for block in re.findall(r"```\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
