@@ -19,7 +19,7 @@ description:
     those that run stay, and the next run launches what is missing. Where EC2 finds only after the launch that it has no
     capacity, all nodes of the launch are terminated and the next of the O(subnets) is tried, if the module waits.
   - Nodes are found by the tags C(trainium:cluster) and C(trainium:set). A raised O(count) adds nodes in the
-    zone of those that exist, a lowered one terminates the newest.
+    zone of those that exist; a lowered one terminates the newest, if O(allow_shrink) is set.
   - While the module waits, progress is shown when it runs with a local connection.
 author:
   - The trainium.cluster founders (@trainium)
@@ -63,9 +63,15 @@ options:
     choices: [present, absent, stopped]
     default: present
   count:
-    description: How many nodes there should be.
+    description: How many nodes there should be. A number below that of the existing nodes needs O(allow_shrink).
     type: int
     default: 1
+  allow_shrink:
+    description:
+      - Whether a lowered O(count) may terminate nodes. What runs on them is not looked at.
+      - Without it such a count is refused, as it may come from a run that lacks its variables.
+    type: bool
+    default: false
   instance_type:
     description:
       - The instance type, such as V(trn1.32xlarge). Needed for O(state=present).
@@ -352,6 +358,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "role": {"type": "str", "default": "compute"},
     "state": {"type": "str", "choices": ["present", "absent", "stopped"], "default": "present"},
     "count": {"type": "int", "default": 1},
+    "allow_shrink": {"type": "bool", "default": False},
     "instance_type": {"type": "str"},
     "image_id": {"type": "str"},
     "subnets": {"type": "list", "elements": "str"},

@@ -106,6 +106,23 @@ def check_existing(existing: Sequence[Record], instance_type: str, name: str) ->
         )
 
 
+def check_shrink(terminate: Sequence[Record], params: Record) -> None:
+    """A count that was lowered, perhaps by a run without its variables file, ends no node by itself."""
+    if not terminate or params["allow_shrink"]:
+        return
+    count, has = params["count"], params["count"] + len(terminate)
+    raise TrainiumError(
+        f"the set {params['name']} has {has} nodes and count is {count}, which would terminate "
+        f"{_some(terminate)} with whatever runs there; give count={has}, or set allow_shrink=true (for the playbooks, "
+        f"trainium_node_count={has} or trainium_allow_shrink=true)"
+    )
+
+
+def _some(nodes: Sequence[Record]) -> str:
+    ids = [node["instance_id"] for node in nodes]
+    return ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
+
+
 def check_image(image: Record | None, image_id: str, instance_type: Record) -> None:
     """The image exists, is available and is built for the type's processor."""
     if image is None:

@@ -109,6 +109,7 @@ class EfaInstance:
     def _refuse_or_warn(self, plan: FleetPlan) -> None:
         params = self._params
         checks.check_existing(plan.keep, params["instance_type"], params["name"])
+        checks.check_shrink(plan.terminate, params)
         images = sorted({node["image_id"] for node in plan.keep} - {params["image_id"]})
         if images and params["image_id"]:
             self._warn(

@@ -215,7 +215,7 @@ def test_raising_the_count_adds_in_the_same_zone(cloud: Account) -> None:
 def test_lowering_the_count_removes_the_newest(cloud: Account) -> None:
     first = cloud.efa(count=1)
     cloud.efa(count=3, public_ip="primary")
-    result = cloud.efa(count=1, public_ip="primary")
+    result = cloud.efa(count=1, public_ip="primary", allow_shrink=True)
     assert result["instance_ids"] == first["instance_ids"]
     assert ids(cloud.instances("running")) == set(first["instance_ids"])
     assert len(cloud.ec2.describe_addresses()["Addresses"]) == 1

@@ -21,7 +21,7 @@ def promised(result: dict[str, Any]) -> list[dict[str, Any]]:
         ([], {}),
         ([], {"count": 3, "interface_layout": "efa-only", "public_ip": "primary"}),
         ([{"count": 1}], {"count": 3}),
-        ([{"count": 3}], {"count": 1}),
+        ([{"count": 3}], {"count": 1, "allow_shrink": True}),
         ([{}], {"tags": {"team": "speech"}}),
         ([{}], {"state": "stopped"}),
         ([{}, {"state": "stopped"}], {}),

@@ -123,3 +123,13 @@ def test_an_api_that_cannot_be_reached(cloud: Account) -> None:
         },
     )
     assert "check the network, the region and AWS_ENDPOINT_URL" in result["msg"]
+
+
+def test_a_lower_count_terminates_nothing_by_itself(cloud: Account) -> None:
+    nodes = cloud.efa(count=3, wait=False)["instance_ids"]
+    cloud.api.clear_calls()
+    for check in (False, True):
+        message = cloud.refused(count=1, check=check)
+        check_refusal(cloud, message, "the set bert has 3 nodes and count is 1", *nodes[1:], "allow_shrink=true")
+    # To stop or to remove a set is no shrinking.
+    assert len(cloud.efa(count=1, state="absent", check=True)["terminated"]) == 3
