@@ -52,16 +52,18 @@ test: setup ## everything that CI runs
 	$(MAKE) --jobs 2 --output-sync=target unit lint sanity browser
 	$(MAKE) molecule scripts end-to-end
 
-lint: setup ## ruff, mypy, ansible-lint, contracts of imports, and whether the roles' README files are up to date
+lint: setup ## ruff, mypy, ansible-lint, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/ansible-lint --offline --strict
 	$(BIN)/python docs/tools/role_readmes.py --check
+	$(BIN)/python docs/tools/refusals.py --check
 	$(BIN)/python tests/lint/imports.py
 
-readmes: setup ## write the roles' README files from their argument specs
+readmes: setup ## write the roles' README files from their argument specs, and docs/refusals.md from their checks
 	$(BIN)/python docs/tools/role_readmes.py
+	$(BIN)/python docs/tools/refusals.py
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder

@@ -125,7 +125,7 @@ def test_check_mode_on_a_blank_account_makes_nothing(role: Role) -> None:
 )
 def test_bad_input_is_refused_before_anything_is_made(role: Role, changes: Item, sentence: str) -> None:
     role.site.api.clear_calls()
-    assert sentence in role.bad(tasks_from="validate", **changes)
+    assert sentence in role.bad(tasks_from="account", **changes)
     assert role.site.api.writes() == []
 
 

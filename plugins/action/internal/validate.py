@@ -1,0 +1,93 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Refuses wrong values of a role's variables on the controller, by the role's argument specs and a table of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.errors import AnsibleActionFail, AnsibleUndefinedVariable
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
+
+Item = dict[str, Any]
+# Of the tables, those keys that are conditions.
+SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf")
+
+
+def plain(value: Any) -> Any:
+    """A value without the tags that Ansible has put on it."""
+    if isinstance(value, Mapping):
+        return {plain(key): plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return str(value) if isinstance(value, str) else value
+
+
+class ActionModule(ActionBase):
+    """Nothing is asked of any host."""
+
+    _requires_connection = False
+    _supports_check_mode = True
+    _supports_async = False
+
+    def run(self, tmp: str | None = None, task_vars: Item | None = None) -> Item:
+        variables: Item = task_vars or {}
+        result: Item = super().run(tmp, variables)
+        _problems, arguments = self.validate_argument_spec(
+            {
+                "rules": {"type": "list", "elements": "dict", "required": True},
+                "late": {"type": "list", "elements": "str", "default": []},
+            }
+        )
+        values, refused = self._typed(arguments["late"], variables)
+        host = "the image" if variables.get("trainium_image_system") else str(variables.get("inventory_hostname"))
+        for rule in plain(arguments["rules"]):
+            rule.update({key: boolean(rule[key], strict=False) for key in SWITCHES if key in rule})
+            name = str(rule.get("variable"))
+            if not rule.get("when", True) or any(f"{name} " in f"{one} " for one in refused):
+                continue
+            if "value" not in rule and name not in values:
+                continue
+            try:
+                sentence = refusal(rule, rule["value"] if "value" in rule else values[name], host)
+            except ValueError as error:
+                raise AnsibleActionFail(f"{error}.") from error
+            if sentence and sentence not in refused:
+                refused.append(sentence)
+        result.update(changed=False, refused=refused)
+        if refused:
+            result.update(failed=True, msg=" ".join(refused))
+        return result
+
+    def _typed(self, late: list[str], variables: Item) -> tuple[Item, list[str]]:
+        """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
+        role = self._task._role
+        if role is None:
+            raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
+        specs = yaml.safe_load((Path(role._role_path) / "meta/argument_specs.yml").read_text(encoding="utf-8"))
+        options = specs["argument_specs"]["main"].get("options") or {}
+        values: Item = {}
+        for name in options:
+            if name not in variables:
+                continue
+            try:
+                values[name] = plain(self._templar.template(variables[name]))
+            except AnsibleUndefinedVariable:
+                # Such as the first of the group head, before there are nodes.
+                if name not in late:
+                    raise
+        known = {name: option for name, option in options.items() if name in values or not option.get("required")}
+        checked = ArgumentSpecValidator(known).validate(values)
+        role_name = role.get_name(include_role_fqcn=False)
+        # Of a dictionary with keys of its own the validator returns every key, also those that nobody has set.
+        plain_types = {name for name, option in options.items() if "options" not in option}
+        typed = {name: checked.validated_parameters[name] for name in plain_types & values.keys()}
+        return (
+            {**values, **typed},
+            [f"A variable of the role {role_name} is wrong: {message}." for message in checked.error_messages],
+        )

@@ -1,0 +1,267 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""All kinds of rules that the tables in ``roles/*/tasks/validate.yml`` use. Private to this collection.
+
+Those that any variable may have are in module_utils/_common/rules.py; here are those that ask a subject.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common import rules
+from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import Rule, sentence_of, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as dataset
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk
+from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.presets import PRESETS as ARCHITECTURES
+from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
+from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
+
+_SCRIPT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._-]+")
+
+
+class Example(NamedTuple):
+    """A value that is refused: ``condition`` says what is wrong with it, ``more`` is what the rule says beside."""
+
+    condition: str
+    value: Any
+    more: Mapping[str, Any] = {}
+
+
+class Subject(NamedTuple):
+    """``refusal`` gives the sentence or ''; ``examples`` are on docs/refusals.md, with what it says to them."""
+
+    refusal: Callable[[Any, Rule], str]
+    examples: tuple[Example, ...]
+    keys: frozenset[str] = frozenset()
+
+
+def _mounts(value: Any, rule: Rule) -> str:
+    try:
+        mounts.plan_mounts(list(value), str(rule.get("region") or ""))
+    except mounts.MountError as error:
+        return str(error)
+    return ""
+
+
+def _scratch(value: Any, rule: Rule) -> str:
+    wrong = _mounts([{"type": "bind", "source": "/", "path": value, "mode": rule.get("mode")}], {})
+    if not wrong and not _PLAIN_PATH.fullmatch(str(value)):
+        return (
+            f"{rule['variable']} {shown(value)} has other characters than letters, digits and /._-; choose a simpler "
+            "one, as /scratch."
+        )
+    return wrong
+
+
+def _scripts(value: Any, rule: Rule) -> str:
+    wrong = sorted(
+        str(name)
+        for name, text in (value.items() if isinstance(value, Mapping) else [])
+        if not _SCRIPT_NAME.fullmatch(str(name)) or not isinstance(text, str) or not text.startswith("#!")
+    )
+    if not wrong:
+        return ""
+    return (
+        f"{rule['variable']} maps file names (letters, digits, dot, dash, underscore) to texts of scripts that begin "
+        f"with #!, but {', '.join(wrong)} is not like that; correct it."
+    )
+
+
+def _system(value: Any, rule: Rule) -> str:
+    """The operating system against ``systems``, distribution to versions, or with ``newer`` to the first version."""
+    name, version = _system_of(value)
+    if not name:
+        return ""
+    known = rule["systems"].get(name, [])
+    fits = any(
+        version == one
+        or version.startswith(f"{one}.")
+        or (rule.get("newer") and sdk.numbers(version) >= sdk.numbers(str(one)))
+        for one in map(str, known)
+    )
+    return "" if fits else sentence_of(rule, "", f"{name} {version}", str(rule.get("host", "")))
+
+
+def _system_of(value: Any) -> tuple[str, str]:
+    facts = value if isinstance(value, Mapping) else {}
+    return str(facts.get("distribution") or ""), str(facts.get("distribution_version") or facts.get("version") or "")
+
+
+def _sdk(value: Any, rule: Rule) -> str:
+    name, version = _system_of(rule.get("system"))
+    # As far as it can be told without a node: Ubuntu 24.04 runs whatever any system runs.
+    request = sdk.Request(
+        str(value),
+        name or "Ubuntu",
+        version or "24.04",
+        str(rule.get("torch", "latest")),
+        "",
+        dict(rule.get("versions") or {}),
+        bool(rule.get("mirror")) or not name,
+    )
+    if (name, version) == ("Amazon", "2") and rule.get("dnf"):
+        return "Amazon Linux 2 has no dnf, which Ansible needs to install packages; use an image with Ubuntu 24.04."
+    try:
+        sdk.plan(request)
+    except sdk.NeuronSdkError as error:
+        return f"{error}."
+    return ""
+
+
+def _dataset(value: Any, rule: Rule) -> str:
+    try:
+        dataset.source_kind(str(value))
+    except ValueError as error:
+        return f"{error}."
+    return ""
+
+
+def _dataset_name(value: Any, rule: Rule) -> str:
+    try:
+        dataset.checked_name(str(value))
+    except ValueError as error:
+        return f"{error}."
+    return ""
+
+
+def _checksums(value: Any, rule: Rule) -> str:
+    if not isinstance(value, Mapping):
+        return f"{rule['variable']} is '{shown(value)}'; use paths with their SHA-256."
+    try:
+        for path, text in value.items():
+            dataset.file_path(str(path))
+            if not dataset.checksum(str(text)):
+                return f"{rule['variable']} has no checksum for {shown(path)}; give its SHA-256."
+    except ValueError as error:
+        return f"{error}."
+    return ""
+
+
+def _file(value: Any, rule: Rule) -> str:
+    path = os.path.expanduser(str(value))
+    if os.path.isfile(path) and os.access(path, os.R_OK):
+        return ""
+    return sentence_of(
+        {"sentence": "{variable} is '{value}', which is no file that can be read here; name another.", **rule},
+        "",
+        shown(value),
+    )
+
+
+def _architecture(value: Any, rule: Rule) -> str:
+    if value in ARCHITECTURES:
+        return ""
+    return f"{rule['variable']} is '{shown(value)}'; use one of {', '.join(sorted(ARCHITECTURES))}, or nothing."
+
+
+def _job_needs(value: Any, rule: Rule) -> str:
+    name, version = _system_of(rule.get("system"))
+    system = {"distribution": name, "distribution_version": version} if name else {}
+    definition = value if isinstance(value, Mapping) else {}
+    return needs.problem(
+        definition, PRESETS, str(rule["directory"]), system, list(rule.get("brought") or ()), bool(rule.get("unknown"))
+    )
+
+
+_NFS = {"type": "nfs", "source": "files.example.com:/export", "path": "/data"}
+SUBJECTS: dict[str, Subject] = {
+    "mounts": Subject(
+        _mounts,
+        (
+            Example("a mount at a directory of the system", [{**_NFS, "path": "/etc"}]),
+            Example("two mounts at one path", [_NFS, {**_NFS, "path": "/data/"}]),
+            Example("a path that is not absolute", [{**_NFS, "path": "data"}]),
+            Example("a key that no mount has", [{**_NFS, "sorce": "a:/b"}]),
+            Example("NFS without a source", [{"type": "nfs", "path": "/data"}]),
+            Example("an id that no file system has", [{"type": "efs", "path": "/data", "file_system_id": "efs-1"}]),
+            Example(
+                "Lustre without its mount name", [{"type": "lustre", "path": "/fsx", "dns_name": "fsx.example.com"}]
+            ),
+        ),
+        frozenset({"region"}),
+    ),
+    "scratch": Subject(
+        _scratch,
+        (
+            Example("a directory of the system", "/usr"),
+            Example("signs that a command line cannot name", "/scratch disk"),
+            Example("a mode that is not octal", "/scratch", {"mode": "rwx"}),
+        ),
+        frozenset({"mode"}),
+    ),
+    "scripts": Subject(
+        _scripts,
+        (
+            Example("a text that is no script", {"10-check": "echo hello"}),
+            Example("a name that is a path", {"../check": "#!/bin/sh"}),
+        ),
+    ),
+    "system": Subject(_system, (Example("another system", {}),), frozenset({"systems", "newer", "host"})),
+    "sdk": Subject(
+        _sdk,
+        (
+            Example("a release that is not known", "2.0.0"),
+            Example("a release without PyTorch", "2.32.0"),
+            Example(
+                "a system that the release does not support",
+                "2.31.1",
+                {"system": {"distribution": "Ubuntu", "distribution_version": "22.04"}},
+            ),
+            Example("a version of torch-neuronx that the release does not have", "2.31.1", {"torch": "2.5"}),
+        ),
+        frozenset({"system", "torch", "versions", "mirror", "dnf"}),
+    ),
+    "dataset": Subject(
+        _dataset,
+        (
+            Example("neither a bucket, nor a URL, nor an absolute path", "ftp://example.com/a.tar"),
+            Example("a bucket that cannot be one", "s3://My_Bucket/a.tar"),
+        ),
+    ),
+    "dataset_name": Subject(_dataset_name, (Example("other signs than a name has", "../corpus"),)),
+    "checksums": Subject(
+        _checksums,
+        (
+            Example("a checksum that is none", {"a.tar": "12"}),
+            Example("a path out of the dataset", {"../a.tar": 64 * "0"}),
+        ),
+    ),
+    "file": Subject(_file, (Example("no file on the controller", "/nowhere/file"),)),
+    "architecture": Subject(_architecture, (Example("a name that no preset has", "trn1_static"),)),
+    "job_needs": Subject(
+        _job_needs,
+        (
+            Example(
+                "packages for apt on another system",
+                {"preset": "bert"},
+                {"directory": "/opt/trainium", "system": {"distribution": "Amazon", "distribution_version": "2023"}},
+            ),
+            Example(
+                "data of a preset that nothing brings", {"preset": "bert-large-phase1"}, {"directory": "/opt/trainium"}
+            ),
+        ),
+        frozenset({"directory", "system", "brought", "unknown"}),
+    ),
+}
+
+
+def refusal(rule: Rule, value: Any, host: str = "") -> str:
+    """The sentence that refuses a value; '' where it may be so. Raises ValueError for a rule that is none."""
+    kind = rule.get("kind")
+    subject = SUBJECTS.get(str(kind))
+    known = subject.keys if subject else rules.KINDS[str(kind)].keys if kind in rules.KINDS else None
+    if known is None or "variable" not in rule:
+        raise ValueError(f"The rule {dict(rule)!r} needs a variable and a kind that there is")
+    unknown = sorted(set(rule) - known - rules.COMMON)
+    if unknown:
+        raise ValueError(f"The rule of {rule['variable']} has the key {unknown[0]}, which {kind} does not take")
+    if subject is None:
+        return rules.refusal(rule, value, host)
+    if rule.get("empty") and rules.is_empty(value):
+        return ""
+    return subject.refusal(value, {**rule, "host": host})

@@ -1,0 +1,157 @@
+"""Wrong values of every role are refused before anything is made, and the defaults are not.
+
+The table is run in one process: a play includes the roles' tasks/validate.yml, as playbooks/validate.yml does. A few
+cases go through playbooks/validate.yml itself, against the emulated API.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Account
+
+Item = dict[str, Any]
+CASES: list[Item] = yaml.safe_load(Path(__file__).with_name("refusals.yml").read_text(encoding="utf-8"))
+ROLES = sorted(path.name for path in (REPOSITORY / "roles").iterdir())
+PLAYBOOK = REPOSITORY / "playbooks/validate.yml"
+DEFAULTS: dict[str, Item] = {"parallelcluster": {"trainium_backend": "pcluster"}}
+DEFAULT_SYSTEM = {"distribution": "Ubuntu", "distribution_version": "24.04"}
+
+
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+
+
+def key_of(folder: Path) -> Item:
+    return {"trainium_ssh_public_key_file": str(folder / "id.pub")}
+
+
+def play(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Ansible on a controller that knows no node, no key and no account but those that are given."""
+    (folder / "id.pub").write_text("ssh-ed25519 AAAA test\n", encoding="utf-8")
+    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"localhost": {**LOCAL, **key_of(folder)}}}}))
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(folder / "inventory.json")]
+    return subprocess.run(
+        [*command, *arguments],
+        cwd=folder,
+        env={**clean, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "AWS_REGION": REGION, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def block(number: int, case: Item) -> Item:
+    """One case as a block that keeps what the role says."""
+    include = {"name": f"trainium.cluster.{case['role']}", "tasks_from": "validate"}
+    refusal = "{{ ansible_failed_result.msg }}"
+    return {
+        "name": f"Case {number}",
+        "vars": {"trainium_image_system": case.get("system", DEFAULT_SYSTEM), **case["set"]},
+        "block": [{"name": "Role", "ansible.builtin.include_role": include}],
+        "rescue": [{"name": "Keep", "ansible.builtin.set_fact": {f"case_{number}": refusal}}],
+    }
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What was said to each case, and, last of all, to each role's defaults."""
+    folder = tmp_path_factory.mktemp("validate")
+    cases = [*CASES, *({"role": role, "set": DEFAULTS.get(role, {})} for role in ROLES)]
+    names = ", ".join(f"case_{number} | default('')" for number in range(len(cases)))
+    document = {
+        "name": "Cases",
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "roles": [{"role": "trainium.cluster.trainium"}],
+        "tasks": [
+            *(block(number, case) for number, case in enumerate(cases)),
+            {
+                "name": "Result",
+                "ansible.builtin.copy": {"content": f"{{{{ [{names}] | to_json }}}}", "dest": str(folder / "result")},
+            },
+        ],
+    }
+    (folder / "play.yml").write_text(json.dumps([document]), encoding="utf-8")
+    done = play(folder, str(folder / "play.yml"))
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    result: list[str] = json.loads((folder / "result").read_text(encoding="utf-8"))
+    return result
+
+
+def test_the_table_has_every_role() -> None:
+    assert len(CASES) >= 60
+    count = Counter(case["role"] for case in CASES)
+    assert sorted(count) == ROLES
+    assert min(count.values()) >= 2
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: f"{CASES[number]['role']}-{number}")
+def test_a_wrong_value_is_refused(said: list[str], number: int) -> None:
+    sentence = said[number]
+    assert CASES[number]["sentence"] in sentence
+    # Ansible ends its own sentences otherwise.
+    assert sentence.endswith(".") or sentence.startswith("Validation of arguments failed")
+    assert "secret" not in sentence
+
+
+@pytest.mark.parametrize("number", range(len(ROLES)), ids=lambda number: ROLES[number])
+def test_the_defaults_are_not_refused(said: list[str], number: int) -> None:
+    assert said[len(CASES) + number] == ""
+
+
+def _roles(playbook: str) -> set[str]:
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
+    return {entry["role"].rpartition(".")[2] for one in plays for entry in one.get("roles", [])}
+
+
+def test_the_playbook_checks_every_role_that_will_run() -> None:
+    text = PLAYBOOK.read_text(encoding="utf-8")
+    run = set().union(*(_roles(name) for name in ("network.yml", "compute.yml", "nodes.yml", "training.yml")))
+    assert {"slurm", "efa_nodes", "parallelcluster", "dataset", "training_job"} <= run
+    assert [role for role in sorted(run) if not re.search(rf"\b{role}\b", text)] == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_alone_checks_first(role: str) -> None:
+    tasks = yaml.safe_load((REPOSITORY / "roles" / role / "tasks/main.yml").read_text(encoding="utf-8"))
+    assert tasks[0]["ansible.builtin.import_tasks"] == "validate.yml"
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ({"shared_storage_mounts": [{"type": "nfs", "path": "/data"}]}, "The NFS mount at /data has no source"),
+        (
+            {"trainium_image_ssm_parameter": "/aws/service/neuron/dlami/base/amazon-linux-2023/latest/image_id"},
+            "The role slurm cannot install Slurm on Amazon 2023 (the image)",
+        ),
+        # Whose name only EC2 tells.
+        (
+            {"trainium_image_id": "ami-0b5e2023000000003"},
+            "The role slurm cannot install Slurm on Amazon 2023 (the image)",
+        ),
+    ],
+)
+def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, variables: Item, sentence: str) -> None:
+    environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"}
+    # Slurm alone keeps the other roles from an image that they take.
+    others = {"neuron_torch": "2.8", "neuron_sdk_version": "2.28.1", "trainium_training": {"packages": []}}
+    more = json.dumps({**others, **variables})
+    done = play(tmp_path, "--extra-vars", more, str(PLAYBOOK), **environment)
+    assert done.returncode == 2, done.stdout
+    text = " ".join((done.stdout + done.stderr).split())
+    assert sentence in text, text[-3000:]
+    assert cloud.api.writes() == []
