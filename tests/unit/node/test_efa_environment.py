@@ -7,16 +7,19 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROLES = Path(__file__).parents[3] / "roles"
 SNIPPET = ROLES / "efa" / "files" / "environment.sh"
 NAMES = ("FI_PROVIDER", "FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE")
 
 
-@pytest.mark.parametrize("template", ["training_job/templates/job.sh.j2", "acceptance/templates/nccom.sh.j2"])
-def test_nobody_has_an_environment_of_his_own(template: str) -> None:
-    text = (ROLES / template).read_text()
-    assert "lookup('ansible.builtin.file', role_path ~ '/../efa/files/environment.sh')" in text
+@pytest.mark.parametrize(("role", "template"), [("training_job", "job.sh.j2"), ("acceptance", "nccom.sh.j2")])
+def test_nobody_has_an_environment_of_his_own(role: str, template: str) -> None:
+    variables = yaml.safe_load((ROLES / role / "vars/main.yml").read_text())
+    assert "role_path ~ '/../efa/files/environment.sh'" in variables[f"__{role}_efa"]
+    text = (ROLES / role / "templates" / template).read_text()
+    assert f"{{{{ __{role}_efa }}}}\n" in text
     assert not any(f"{name}=" in text for name in NAMES)
 
 

@@ -13,12 +13,8 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import resolve
-
-# The templates read files of other roles.
-init_plugin_loader()
 
 TEMPLATES = Path(__file__).parents[3] / "roles" / "training_job" / "templates"
 ADDRESS = "127.0.0.1"
@@ -71,7 +67,7 @@ class Job:
         self.folder.mkdir(parents=True)
         variables = {
             "__training_job": self.job,
-            "role_path": str(TEMPLATES.parent),
+            "__training_job_efa": (TEMPLATES.parents[1] / "efa" / "files" / "environment.sh").read_text(),
             "__training_job_addresses": {"n 1": ADDRESS},
             "training_job_venv_path": str(venv),
             "training_job_rendezvous_port": 29500,
