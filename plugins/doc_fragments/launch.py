@@ -31,6 +31,16 @@ options:
   instance_profile:
     description: The name or ARN of the instance profile.
     type: str
+  public_ip:
+    description:
+      - V(primary) associates an Elastic IP with card 0, device 0 of each node. An unassociated one with the cluster's
+        tag is used where there is one, and one is allocated otherwise, before anything is launched.
+      - V(none) releases the addresses that the set allocated.
+      - EC2 assigns no public address to an instance that is launched with several interfaces.
+      - An address can only be associated with a running node, so V(primary) waits even with O(wait=false).
+    type: str
+    choices: [none, primary]
+    default: none
   capacity_reservation:
     description:
       - Capacity that was reserved. An empty dictionary means none in particular.

@@ -20,6 +20,9 @@ description:
     capacity, all nodes of the launch are terminated and the next of the O(subnets) is tried, if the module waits.
   - Nodes are found by the tags C(trainium:cluster) and C(trainium:set). A raised O(count) adds nodes in the
     zone of those that exist; a lowered one terminates the newest, if O(allow_shrink) is set.
+  - Nodes that exist are not changed but for their tags. Where their interfaces, placement group or security groups are
+    not what is asked for, further nodes beside them are refused, and otherwise the difference is warned of, as are
+    other volumes, key pairs and instance profiles.
   - While the module waits, progress is shown when it runs with a local connection.
 author:
   - The trainium.cluster founders (@trainium)
@@ -94,16 +97,6 @@ options:
       - EFA needs all traffic in and out allowed with the group itself as the peer.
     type: list
     elements: str
-  public_ip:
-    description:
-      - V(primary) associates an Elastic IP with card 0, device 0 of each node. An unassociated one with the cluster's
-        tag is used where there is one, and one is allocated otherwise, before anything is launched.
-      - V(none) releases the addresses that the set allocated.
-      - EC2 assigns no public address to an instance that is launched with several interfaces.
-      - An address can only be associated with a running node, so V(primary) waits even with O(wait=false).
-    type: str
-    choices: [none, primary]
-    default: none
   wait:
     description: Whether to wait until the nodes are running, stopped or terminated.
     type: bool
@@ -227,6 +220,19 @@ instances:
       description: The key pair; empty if there is none.
       type: str
       sample: bert
+    instance_profile:
+      description: The ARN of the instance profile; empty if there is none.
+      type: str
+      sample: arn:aws:iam::123456789012:instance-profile/bert
+    security_groups:
+      description: The ids of the security groups of the primary interface.
+      type: list
+      elements: str
+      sample: [sg-0a1b2c3d4e5f60003]
+    root_device_name:
+      description: The device of the root volume.
+      type: str
+      sample: /dev/sda1
     launch_time:
       description: When the node was launched or last started.
       type: str
@@ -363,7 +369,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "image_id": {"type": "str"},
     "subnets": {"type": "list", "elements": "str"},
     "security_groups": {"type": "list", "elements": "str"},
-    "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 600},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},

@@ -21,6 +21,7 @@ from sandbox.emulator.state import LOCK
 
 _respond = EC2Response.run_instances
 _launch = EC2Backend.run_instances
+_associate = EC2Backend.associate_iam_instance_profile
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Request:
     market: str | None = None
     placement: dict[str, Any] = field(default_factory=dict)
     target: dict[str, Any] = field(default_factory=dict)
+    profile: dict[str, Any] = field(default_factory=dict)
     devices: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -46,6 +48,7 @@ class Request:
             market=(get("InstanceMarketOptions", {}) or {}).get("MarketType"),
             placement=get("Placement", {}) or {},
             target=reservation_target(response),
+            profile=get("IamInstanceProfile", {}) or {},
             devices=get("BlockDeviceMappings", []) or [],
         )
 
@@ -163,8 +166,19 @@ def _finish(instance: Any, request: Request, reserved: str | None) -> None:
         instance.capacity_reservation_id = reserved
     instance.vcpus = INSTANCE_TYPES.get(instance.instance_type, {}).get("VCpuInfo", {}).get("DefaultVCpus", 0)
     finish_volumes(instance, request.devices)
+    if request.profile:
+        _associate(instance.ec2_backend, instance.id, request.profile.get("Name"), request.profile.get("Arn"))
+
+
+def _associate_once(self: Any, instance_id: str, *arguments: Any, **options: Any) -> Any:
+    """Stock moto gives the profile to the first instance of a launch only, and to that again at a repeated request."""
+    known = self.iam_instance_profile_associations.get(instance_id)
+    if known is not None and getattr(_THREAD, "request", None):
+        return known
+    return _associate(self, instance_id, *arguments, **options)
 
 
 def install() -> None:
     EC2Response.run_instances = _run_instances
     EC2Backend.run_instances = _launch_instances
+    EC2Backend.associate_iam_instance_profile = _associate_once

@@ -99,13 +99,7 @@ class Account:
         self.api = api
         # Further variables for the modules.
         self.environment: dict[str, str] = {}
-        self.ec2: Any = boto3.client(
-            "ec2",
-            region_name=REGION,
-            endpoint_url=api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
+        self.ec2 = self.client("ec2")
         self.vpc = self.ec2.create_vpc(CidrBlock="10.77.0.0/16")["Vpc"]["VpcId"]
         self.zones = self.offering("trn1.32xlarge")
         self.subnets = [self.subnet(zone, number) for number, zone in enumerate(self.zones)]
@@ -115,6 +109,16 @@ class Account:
         self.ec2.authorize_security_group_egress(GroupId=self.group, IpPermissions=rule)
         self.image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
         api.clear_calls()
+
+    def client(self, service: str) -> Any:
+        make: Any = boto3.client
+        return make(
+            service,
+            region_name=REGION,
+            endpoint_url=self.api.url,
+            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        )
 
     def offering(self, instance_type: str) -> list[str]:
         """The zones that offer a type, in order."""

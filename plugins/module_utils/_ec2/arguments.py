@@ -35,6 +35,7 @@ LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
     "placement_group": {"type": "str"},
     "user_data": {"type": "str", "no_log": True},
     "instance_profile": {"type": "str"},
+    "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
     "capacity_reservation": {"type": "dict", "options": RESERVATION},
     "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
     "volumes": {"type": "list", "elements": "dict", "options": VOLUME},

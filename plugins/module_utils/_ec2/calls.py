@@ -91,6 +91,11 @@ def describe_subnets(client: Client, ids: Sequence[str]) -> list[Item]:
     return list(pages(client, "describe_subnets", Filters=filters_of({"subnet-id": list(ids)})).get("Subnets", ()))
 
 
+@one_call("describe the volumes")
+def describe_volumes(client: Client, filters: Mapping[str, Any]) -> list[Item]:
+    return list(pages(client, "describe_volumes", Filters=filters_of(filters)).get("Volumes", ()))
+
+
 @one_call("describe the security groups")
 def describe_security_groups(client: Client, ids: Sequence[str]) -> list[Item]:
     """Those of the groups that exist."""

@@ -18,6 +18,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_launch as efa_launch
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import AddressPlan
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.differences import (
+    Difference,
+    check_growth,
+    differences,
+    warning,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
     LIVE_STATES,
     Node,
@@ -116,6 +122,21 @@ class EfaInstance:
                 f"Nodes of the set {params['name']} run image {', '.join(images)}; "
                 f"{params['image_id']} is for nodes that are launched from now on."
             )
+        if plan.keep:
+            found = self._differences(plan.keep)
+            if plan.launch:
+                check_growth(found, params["name"])
+            if found:
+                self._warn(warning(found, params["name"]))
+
+    def _differences(self, keep: list[Node]) -> list[Difference]:
+        """Two calls, however many nodes there are, and one where no volume is asked for."""
+        params = self._params
+        _record, interfaces = efa_launch.type_and_interfaces(self._client, params)
+        volumes = []
+        if params["volumes"]:
+            volumes = ec2.describe_volumes(self._client, set_filters(params["cluster_name"], params["name"]))
+        return differences(keep, params, interfaces, volumes)
 
     def _pending(self, plan: FleetPlan) -> bool:
         """Whether nodes that stay are still on their way, as after a run that was killed while it waited."""
@@ -305,8 +326,12 @@ class EfaInstance:
 
 def ec2_nodes(client: ec2.Client, cluster_name: str, name: str) -> list[Node]:
     """The nodes of a set, found by its tags on the server's side."""
-    filters = {f"tag:{CLUSTER_TAG}": cluster_name, f"tag:{SET_TAG}": name}
-    return [node_of(item) for item in ec2.describe_instances(client, filters)]
+    return [node_of(item) for item in ec2.describe_instances(client, set_filters(cluster_name, name))]
+
+
+def set_filters(cluster_name: str, name: str) -> dict[str, str]:
+    """By which EC2 finds what belongs to a set."""
+    return {f"tag:{CLUSTER_TAG}": cluster_name, f"tag:{SET_TAG}": name}
 
 
 def _ids(nodes: Iterable[Node]) -> list[str]:

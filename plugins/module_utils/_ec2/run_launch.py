@@ -51,6 +51,15 @@ class LateCapacityError(TrainiumError):
         self.reason = reason
 
 
+def type_and_interfaces(client: ec2.Client, params: Params) -> tuple[Mapping[str, Any], list[Interface]]:
+    """The record of the instance type, and the interfaces of the layout that is asked for."""
+    type_name = params["instance_type"]
+    record = ec2.describe_instance_type(client, type_name)
+    if record is None:
+        raise TrainiumError(f"instance type {type_name} does not exist in this region; check instance_type")
+    return record, plan_interfaces(network_of(record), params["interface_layout"])
+
+
 def prepare(
     client: ec2.Client, params: Params, keep: Sequence[Node], count: int, check_mode: bool, warn: Warn
 ) -> Launch:
@@ -59,10 +68,7 @@ def prepare(
     In check mode, what an earlier task would have made may be missing; it is named in ``Launch.unknown``.
     """
     type_name = params["instance_type"]
-    record = ec2.describe_instance_type(client, type_name)
-    if record is None:
-        raise TrainiumError(f"instance type {type_name} does not exist in this region; check instance_type")
-    interfaces = plan_interfaces(network_of(record), params["interface_layout"])
+    record, interfaces = type_and_interfaces(client, params)
     unknown = [option for option in ("image_id", "subnets", "security_groups") if not params[option]]
 
     image: Mapping[str, Any] = {}

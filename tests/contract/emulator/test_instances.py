@@ -110,6 +110,15 @@ def test_the_launch_time_is_that_of_the_last_start_and_the_attachment_stays(lab:
     assert attached[0] <= before["LaunchTime"]
 
 
+def test_every_instance_of_a_launch_has_the_profile(lab: Any) -> None:
+    lab.client("iam").create_instance_profile(InstanceProfileName="one")
+    request = {"ClientToken": "one", "MinCount": 2, "MaxCount": 2, "IamInstanceProfile": {"Name": "one"}}
+    lab.run(**request)
+    lab.run(**request)
+    arns = [instance["IamInstanceProfile"]["Arn"] for instance in lab.shown()]
+    assert [arn.rpartition("/")[2] for arn in arns] == ["one", "one"]
+
+
 def test_capacity_is_used_up_and_given_back(lab: Any) -> None:
     lab.api.capacity(TYPE, lab.zones[0], 3)
     assert len(lab.run(MaxCount=2)) == 2
