@@ -105,6 +105,20 @@ options:
       - Scripts by kind of node (C(head), C(compute), C(login)) and event (C(on_node_start), C(on_node_configured),
         and C(on_node_updated) for head and login nodes), as a list of C(script), a URL, and C(args).
     type: dict
+  setup_actions:
+    description:
+      - Scripts as in O(custom_actions) that run before them on every node of the kind, after the mounting of
+        O(shared_storage) of type C(nfs). Nothing that a queue or a node has of its own replaces them.
+    type: dict
+  head_bootstrap_timeout:
+    description:
+      - Seconds that the head node may take until it is ready, its scripts and static nodes included. The default of
+        ParallelCluster is 2100, here as for compute nodes.
+      - It cannot be changed in a cluster that exists.
+    type: int
+  compute_bootstrap_timeout:
+    description: Seconds that a compute node may take until it is ready, its scripts included.
+    type: int
   scaling_strategy:
     description: What happens if not all nodes of a job can be had.
     type: str

@@ -11,7 +11,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 
 
 def pcluster_summary(preset: Any, variables: Any = None) -> dict[str, Any]:
-    """Instance type, greatest number of nodes and shared folder of a preset with variables laid upon it."""
+    """Type, greatest number, shared folder and kind of devices of the nodes of a preset with variables laid upon it."""
     if not isinstance(preset, str):
         raise AnsibleFilterError(f"pcluster_summary needs the name of a preset such as 'trn1', not {preset!r}.")
     if not isinstance(variables or {}, dict):

@@ -6,6 +6,7 @@ One play writes all configurations, and one process rehearses them, because star
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import boto3
 import pytest
+import yaml
 
 from tests.contract.conftest import CREDENTIALS, REPOSITORY
 from tests.contract.pcluster.rehearsals import ACCEPTED, rehearse
@@ -71,14 +73,14 @@ class Region:
     def network(self, preset: str) -> Variables:
         subnet = self.subnets[self.zone(preset)]
         return {
-            "region": self.region,
-            "head_subnet_id": subnet,
-            "compute_subnet_id": subnet,
+            "parallelcluster_region": self.region,
+            "parallelcluster_head_subnet_id": subnet,
+            "parallelcluster_compute_subnet_id": subnet,
         }
 
     def image(self) -> Variables:
         wanted = [{"Name": "name", "Values": ["aws-parallelcluster-*-ubuntu-2404-*-x86_64-*"]}]
-        return {"custom_ami": self.ec2.describe_images(Filters=wanted)["Images"][0]["ImageId"]}
+        return {"parallelcluster_custom_ami": self.ec2.describe_images(Filters=wanted)["Images"][0]["ImageId"]}
 
     def reserved(self, preset: str, instance_type: str, count: int, **tags: str) -> Any:
         """A reservation in a preset's zone."""
@@ -98,7 +100,9 @@ class Region:
 
     def reservation(self, preset: str, instance_type: str, count: int, **tags: str) -> Variables:
         return {
-            "capacity_reservation": {"id": self.reserved(preset, instance_type, count, **tags)["CapacityReservationId"]}
+            "parallelcluster_capacity_reservation": {
+                "id": self.reserved(preset, instance_type, count, **tags)["CapacityReservationId"]
+            }
         }
 
     def group(self, preset: str, instance_type: str, count: int) -> Variables:
@@ -114,7 +118,11 @@ class Region:
         )
         arn = self.reserved(preset, instance_type, count)["CapacityReservationArn"]
         groups.group_resources(Group=name, ResourceArns=[arn])
-        return {"capacity_reservation": {"resource_group_arn": groups.get_group(Group=name)["Group"]["GroupArn"]}}
+        return {
+            "parallelcluster_capacity_reservation": {
+                "resource_group_arn": groups.get_group(Group=name)["Group"]["GroupArn"]
+            }
+        }
 
 
 class Queue(NamedTuple):
@@ -198,8 +206,9 @@ def seen(configuration: Variables, shared: str) -> Seed:
     return Seed(configuration["HeadNode"]["InstanceType"], queues, storage, disk, shared)
 
 
-# What is given to the role only where a case has it; what is not given must come from the preset.
-GIVEN = ("trainium_instance_type", "trainium_node_count", "parallelcluster_static")
+# The user's own scripts, as this preset takes them.
+KINDS = ("head", "compute")
+POSTINSTALL = [{"script": "s3://example-bucket/scripts/setup.sh", "args": [name]} for name in ("docker", "pyxis")]
 
 
 class Written(NamedTuple):
@@ -209,34 +218,19 @@ class Written(NamedTuple):
     shared: str
 
 
-def write(site: Any, folder: Path, cases: list[Variables]) -> list[Written]:
-    """The configurations that the role writes, in the order of the cases, by one play."""
-    tasks: list[Variables] = []
-    for names in sorted({tuple(key for key in GIVEN if key in case) for case in cases}):
-        common = {
-            "parallelcluster_preset": "{{ case.preset }}",
-            "parallelcluster_region": "{{ case.region }}",
-            "parallelcluster_head_subnet_id": "{{ case.head_subnet_id }}",
-            "parallelcluster_compute_subnet_id": "{{ case.compute_subnet_id }}",
-            "parallelcluster_custom_ami": "{{ case.custom_ami | default('') }}",
-            "parallelcluster_capacity_reservation": "{{ case.capacity_reservation | default({}) }}",
-            "parallelcluster_configuration": "{{ case.configuration | default({}) }}",
-        }
-        tasks.append(
-            {
-                "name": "Write them",
-                "ansible.builtin.include_tasks": str(folder / "one.yml"),
-                "loop": [case for case in cases if tuple(key for key in GIVEN if key in case) == names],
-                "loop_control": {"loop_var": "case", "label": "{{ case.name }}"},
-                "vars": {**common, **{key: f"{{{{ case.{key} }}}}" for key in names}},
-            }
-        )
+def write(site: Any, folder: Path, cases: dict[str, Variables]) -> dict[str, Written]:
+    """The configurations that the role writes for each case, which is variables of the role, by one play."""
     include = {"name": "trainium.cluster.parallelcluster", "tasks_from": "configuration"}
-    written = "{case.name: [__parallelcluster_config.configuration, trainium_shared_dir]}"
-    keep = f"{{{{ all_written | default({{}}) | combine({written}) }}}}"
-    one = [
+    kept = "{name: [__parallelcluster_config.configuration, trainium_shared_dir]}"
+    both = [
         {"name": "Write one", "ansible.builtin.include_role": include},
-        {"name": "Keep it", "ansible.builtin.set_fact": {"all_written": keep}},
+        {
+            "name": "Keep it",
+            "ansible.builtin.set_fact": {"all_written": f"{{{{ all_written | default({{}}) | combine({kept}) }}}}"},
+        },
+    ]
+    tasks: list[Variables] = [
+        {"name": name, "vars": {"name": name, **variables}, "block": both} for name, variables in cases.items()
     ]
     output = {"content": "{{ all_written | to_json }}", "dest": str(folder / "written.json"), "mode": "0600"}
     play = {
@@ -247,7 +241,6 @@ def write(site: Any, folder: Path, cases: list[Variables]) -> list[Written]:
         "roles": [{"role": "trainium.cluster.trainium"}],
         "tasks": [*tasks, {"name": "Hand them over", "ansible.builtin.copy": output}],
     }
-    (folder / "one.yml").write_text(json.dumps(one))
     (folder / "play.yml").write_text(json.dumps([play]))
     variables = {
         "ansible_python_interpreter": sys.executable,
@@ -268,44 +261,62 @@ def write(site: Any, folder: Path, cases: list[Variables]) -> list[Written]:
         env={**environment, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((folder / "written.json").read_text())
-    return [Written(*found[case["name"]]) for case in cases]
+    return {name: Written(*found[name]) for name in cases}
 
+
+def blocks(language: str) -> list[str]:
+    """The examples in a language that the documentation has."""
+    text = (REPOSITORY / "docs" / "parallelcluster.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [block for name, block in found if name == language]
+
+
+EXAMPLES: list[Variables] = [yaml.safe_load(block) for block in blocks("yaml")]
 
 # Nothing but what was set takes the place of what a preset has, and what a queue says itself wins.
 OWN = {"name": "train", "compute_resources": [{"name": "own", "instance_type": "trn1n.32xlarge", "max_count": 3}]}
 OTHERS: dict[str, tuple[Variables, list[Queue]]] = {
     "type and number that were set": (
-        {"preset": "gpu", "trainium_instance_type": "p4de.24xlarge", "trainium_node_count": 3},
+        {"parallelcluster_preset": "gpu", "trainium_instance_type": "p4de.24xlarge", "trainium_node_count": 3},
         [Queue("compute-gpu", "p4de.24xlarge", 0, 3)],
     ),
     "static nodes in another number": (
-        {"preset": "trn1", "trainium_node_count": 3, "parallelcluster_static": True},
+        {"parallelcluster_preset": "trn1", "trainium_node_count": 3, "parallelcluster_static": True},
         [Queue("compute1", "trn1.32xlarge", 3, 3)],
     ),
     "a queue of one's own": (
-        {"preset": "", "configuration": {"queues": [OWN], "shared_storage": [{"type": "efs", "mount_dir": "/shared"}]}},
+        {
+            "parallelcluster_preset": "",
+            "parallelcluster_configuration": {
+                "queues": [OWN],
+                "shared_storage": [{"type": "efs", "mount_dir": "/shared"}],
+            },
+        },
         [Queue("train", "trn1n.32xlarge", 0, 3)],
     ),
     "a number set, and another for the resource": (
         {
-            "preset": "",
+            "parallelcluster_preset": "",
             "trainium_instance_type": "trn2.48xlarge",
             "trainium_node_count": 5,
-            "configuration": {"queues": [OWN], "shared_storage": [{"type": "efs", "mount_dir": "/shared"}]},
+            "parallelcluster_configuration": {
+                "queues": [OWN],
+                "shared_storage": [{"type": "efs", "mount_dir": "/shared"}],
+            },
         },
         [Queue("train", "trn1n.32xlarge", 0, 3)],
     ),
     "a resource of the preset changed": (
         {
-            "preset": "p4de_g5_inference",
+            "parallelcluster_preset": "p4de_g5_inference",
             "trainium_node_count": 5,
-            "custom_ami": "ami-0a1b2c3d4e5f60004",
-            "configuration": {
+            "parallelcluster_custom_ami": "ami-0a1b2c3d4e5f60004",
+            "parallelcluster_configuration": {
                 "queues": [{"name": "compute-gpu", "compute_resources": [{"name": "distributed-ml", "max_count": 7}]}]
             },
         },
@@ -314,7 +325,7 @@ OTHERS: dict[str, tuple[Variables, list[Queue]]] = {
 }
 
 
-def account_cases(site: Any) -> list[Variables]:
+def account_cases(site: Any) -> dict[str, Variables]:
     """The presets, each with what it needs of the account; all of it exists."""
     home, other = Region(site, HOME), Region(site, OTHER)
     bucket = {"LocationConstraint": HOME}
@@ -324,32 +335,41 @@ def account_cases(site: Any) -> list[Variables]:
     block = {"aws:ec2capacityreservation:capacityReservationType": "capacity-block"}
     needs: dict[str, Variables] = {
         "p4de_custom_ami": {**home.image(), **home.reservation("p4de_custom_ami", "p4de.24xlarge", 4)},
-        "p4de_postinstall": home.group("p4de_postinstall", "p4de.24xlarge", 4),
+        "p4de_postinstall": {
+            **home.group("p4de_postinstall", "p4de.24xlarge", 4),
+            "parallelcluster_configuration": {
+                "custom_actions": {kind: {"on_node_configured": POSTINSTALL} for kind in KINDS}
+            },
+        },
         "p4de_g5_inference": home.image(),
         "trn1_custom_ami": {**home.image(), **home.reservation("trn1_custom_ami", "trn1.32xlarge", 4)},
         "capacity_block": other.reservation("capacity_block", "trn2.48xlarge", 2, **block),
-        "accounting": {"configuration": {"accounting": {"uri": "db.example.com:3306", "password_secret_arn": secret}}},
+        "accounting": {
+            "parallelcluster_configuration": {
+                "accounting": {"uri": "db.example.com:3306", "password_secret_arn": secret}
+            }
+        },
     }
 
-    return [
-        {
-            "name": preset,
-            "preset": preset,
+    return {
+        preset: {
+            "parallelcluster_preset": preset,
             **(other if REGIONS.get(preset) == OTHER else home).network(preset),
             **needs.get(preset, {}),
         }
         for preset in ALL_PRESETS
-    ]
+    }
 
 
 @pytest.fixture(scope="module")
 def written(site: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
     """What the role writes for each preset and for each other case."""
     cases = account_cases(site)
-    subnets = {key: cases[0][key] for key in ("region", "head_subnet_id", "compute_subnet_id")}
-    cases += [{"name": name, **subnets, **case} for name, (case, _queues) in OTHERS.items()]
-    found = write(site, tmp_path_factory.mktemp("presets"), cases)
-    return dict(zip([case["name"] for case in cases], found))
+    network = {key: value for key, value in cases["trn1"].items() if key != "parallelcluster_preset"}
+    cases.update({name: {**network, **case} for name, (case, _queues) in OTHERS.items()})
+    # As they stand, but for the network, which the role would make.
+    cases.update({f"example {number}": {**network, **variables} for number, variables in enumerate(EXAMPLES)})
+    return write(site, tmp_path_factory.mktemp("presets"), cases)
 
 
 @pytest.mark.parametrize("preset", ALL_PRESETS)
@@ -362,14 +382,64 @@ def test_only_what_was_set_takes_the_place_of_a_preset(written: dict[str, Writte
     assert seen(*written[name]).queues == OTHERS[name][1]
 
 
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_an_example_of_the_documentation_is_accepted(written: dict[str, Written], number: int) -> None:
+    variables, found = EXAMPLES[number], written[f"example {number}"]
+    seed = SEEDS[variables.get("parallelcluster_preset", "trn1_dynamic")]
+    greatest = variables.get("trainium_node_count", seed.queues[0].greatest)
+    assert seen(*found) == seed._replace(queues=[seed.queues[0]._replace(greatest=greatest), *seed.queues[1:]])
+
+
+def test_the_documentation_shows_presets_scripts_and_own_keys() -> None:
+    names = set().union(*EXAMPLES)
+    assert {"parallelcluster_preset", "parallelcluster_configuration", "parallelcluster_overrides"} <= names
+
+
+def test_the_commands_of_the_documentation_are_there() -> None:
+    commands = [line for block in blocks("") for line in block.splitlines()]
+    assert commands
+    for command in commands:
+        if command.startswith("make "):
+            done = subprocess.run(
+                ["make", "-n", *command.split()[1:]], cwd=REPOSITORY, capture_output=True, check=False
+            )
+            assert done.returncode == 0, command
+        else:
+            program, playbook, *_options = command.split()
+            assert program == "ansible-playbook"
+            assert (REPOSITORY / playbook).exists(), command
+
+
+def test_own_scripts_run_after_that_of_the_role(written: dict[str, Written]) -> None:
+    ours = written["p4de_g5_inference"].configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]
+    assert ours["Script"].endswith("/node/node.sh")
+    configuration = written["p4de_postinstall"].configuration
+    for node in (configuration["HeadNode"], *configuration["Scheduling"]["SlurmQueues"]):
+        sequence = node["CustomActions"]["OnNodeConfigured"]["Sequence"]
+        assert [(one["Script"], one.get("Args")) for one in sequence] == [
+            (ours["Script"], None),
+            (POSTINSTALL[0]["script"], ["docker"]),
+            (POSTINSTALL[1]["script"], ["pyxis"]),
+        ]
+        assert {one["BucketName"] for one in node["Iam"]["S3Access"]} == {
+            "example-bucket",
+            ours["Script"].split("/")[2],
+        }
+
+
+def test_nodes_get_the_time_that_their_roles_need(written: dict[str, Written]) -> None:
+    timeouts = written["trn1"].configuration["DevSettings"]["Timeouts"]
+    assert timeouts == {"HeadNodeBootstrapTimeout": 7800, "ComputeNodeBootstrapTimeout": 3900}
+
+
 def test_the_real_pcluster_accepts_every_preset(site: Any, written: dict[str, Written]) -> None:
     requests = []
     for number, preset in enumerate(ALL_PRESETS):
         configuration = written[preset].configuration
-        script = configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]["Script"]
-        bucket, _slash, key = script.removeprefix("s3://").partition("/")
-        s3 = site.client("s3")
         if number == 0:
+            script = configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]["Script"]
+            bucket, _slash, key = script.removeprefix("s3://").partition("/")
+            s3 = site.client("s3")
             s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": HOME})
             s3.put_object(Bucket=bucket, Key=key, Body=b"#!/bin/sh\n")
         arguments = {

@@ -233,6 +233,40 @@ def test_nfs_is_mounted_by_a_script_before_the_others() -> None:
         configuration_of("trn1_dynamic", shared_storage=[{"type": "nfs", "mount_dir": "/homes"}])
 
 
+def test_the_order_of_scripts() -> None:
+    def script(name: str) -> dict[str, str]:
+        return {"script": f"s3://b/{name}.sh"}
+
+    def events(*names: str) -> dict[str, Any]:
+        return {"on_node_configured": [script(name) for name in names]}
+
+    nfs = {"type": "nfs", "server": "nfs.example.com", "path": "/home", "mount_dir": "/homes", **script("mount")}
+    kinds = {"head": events("kind-1", "kind-2"), "compute": {**events("kind"), "on_node_start": [script("start")]}}
+    configuration = configuration_of(
+        "multi_queue",
+        shared_storage=[nfs],
+        setup_actions={"head": events("setup"), "compute": events("setup")},
+        custom_actions=kinds,
+        queues=[{"name": "debug", "custom_actions": events("own")}],
+    )
+
+    def order(node: dict[str, Any]) -> list[str]:
+        return [one["Script"][7:-3] for one in node["CustomActions"]["OnNodeConfigured"]["Sequence"]]
+
+    compute, _compile, debug = queues_of(configuration)
+    assert order(configuration["HeadNode"]) == ["mount", "setup", "kind-1", "kind-2"]
+    assert order(compute) == ["mount", "setup", "kind"]
+    assert order(debug) == ["mount", "setup", "own"]
+    assert debug["CustomActions"]["OnNodeStart"] == {"Script": "s3://b/start.sh"}
+
+
+def test_a_preset_s_own_scripts_are_not_replaced_by_those_that_set_nodes_up() -> None:
+    setup = {"setup_actions": MORE["trn1_dynamic"]["custom_actions"]}
+    assert "CustomActions" in queues_of(render(with_preset("trn1_dynamic", {**ACCOUNT, **setup})))[0]
+    with pytest.raises(TrainiumError, match="preset p4de_postinstall needs the scripts for Docker, Pyxis and Enroot"):
+        with_preset("p4de_postinstall", {**ACCOUNT, **setup})
+
+
 def test_scripts_in_two_folders_need_the_whole_bucket() -> None:
     actions = {"on_node_configured": [{"script": "s3://b/x/1.sh"}, {"script": "s3://b/y/2.sh"}]}
     assert script_buckets(actions) == [{"BucketName": "b"}]

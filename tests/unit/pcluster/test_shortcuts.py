@@ -95,7 +95,27 @@ def test_the_summary_is_what_the_configuration_has(preset: str) -> None:
     ],
 )  # fmt: skip
 def test_the_summary_of_variables(preset: str, variables: Item, expected: tuple[str, int, str]) -> None:
-    assert tuple(pcluster_summary(preset, variables).values()) == expected
+    assert tuple(pcluster_summary(preset, variables).values())[:3] == expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "variables", "expected"),
+    [
+        *[("gpu", {}, False), ("p4de_g5_inference", {}, False), ("trn1", {}, True), ("multi_queue", {}, True)],
+        *[("trn1", {"instance_type": kind}, True) for kind in ("trn2.3xlarge", "inf2.48xlarge")],
+        ("trn1", {"instance_type": "p5.48xlarge"}, False),
+        ("gpu", {"queues": [{"name": "more", "compute_resources": [{"instance_types": ["inf2.xlarge"]}]}]}, True),
+        *[("", {}, True), ("trn9", {}, True)],
+    ],
+)
+def test_which_clusters_have_neuron_devices(preset: str, variables: Item, expected: bool) -> None:
+    assert pcluster_summary(preset, variables)["neuron"] is expected
+
+
+def test_timeouts_are_what_was_given() -> None:
+    assert "DevSettings" not in configuration_of("trn1")
+    timeouts = configuration_of("trn1", head_bootstrap_timeout=7000, compute_bootstrap_timeout=4000)["DevSettings"]
+    assert timeouts == {"Timeouts": {"HeadNodeBootstrapTimeout": 7000, "ComputeNodeBootstrapTimeout": 4000}}
 
 
 @pytest.mark.parametrize(("preset", "variables"), [(None, {}), ("trn1", ["max_count"])])

@@ -21,15 +21,21 @@ SSM_POLICY = "AmazonSSMManagedInstanceCore"
 
 
 def node_actions(variables: Variables, node_type: str, node: Variables) -> dict[str, Any]:
-    """The scripts of a node: its own, by event, else those of its type, after the mounting of NFS directories.
+    """The scripts of a node, by event, in the order in which they run.
+
+    First those that mount NFS directories, then ``setup_actions`` of its type, which nothing replaces, then its own or,
+    where it has none for the event, those of ``custom_actions`` of its type.
 
     ``node_type`` is ``head``, ``compute`` or ``login``.
     """
-    own = {**((variables.get("custom_actions") or {}).get(node_type) or {}), **(node.get("custom_actions") or {})}
+    of_type = {**((variables.get("custom_actions") or {}).get(node_type) or {}), **(node.get("custom_actions") or {})}
+    setup = (variables.get("setup_actions") or {}).get(node_type) or {}
     mounts = nfs_actions(variables.get("shared_storage") or [])
-    if mounts:
-        own["on_node_configured"] = mounts + list(own.get("on_node_configured") or [])
-    return own
+    first = {**setup, "on_node_configured": mounts + list(setup.get("on_node_configured") or [])}
+    return {
+        **of_type,
+        **{event: [*scripts, *(of_type.get(event) or [])] for event, scripts in first.items() if scripts},
+    }
 
 
 def custom_actions(actions: Variables) -> Section:

@@ -146,6 +146,8 @@ NEEDS: dict[str, dict[str, str]] = {
     "accounting": {"accounting.uri": "the database's host and port",
                    "accounting.password_secret_arn": "the secret with its password"},
 }  # fmt: skip
+# What serves in place of it.
+INSTEAD = {("trn1_dynamic", "custom_actions"): "setup_actions"}
 
 
 def laid_upon(preset: str | None, variables: Mapping[str, Any]) -> Variables:
@@ -181,6 +183,6 @@ def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
         value: Any = merged
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
-        if not value:
+        if not value and not merged.get(INSTEAD.get((preset or "", path), "")):
             raise PresetError(f"{path} is missing; preset {preset} needs {what}")
     return merged

@@ -54,6 +54,12 @@ def render(variables: Variables) -> Section:
         SharedStorage=render_storage(variables.get("shared_storage") or []),
         Monitoring=_monitoring(variables.get("monitoring") or {}),
         Tags=[{"Key": str(key), "Value": str(value)} for key, value in (variables.get("tags") or {}).items()],
+        DevSettings=given(
+            Timeouts=given(
+                HeadNodeBootstrapTimeout=variables.get("head_bootstrap_timeout"),
+                ComputeNodeBootstrapTimeout=variables.get("compute_bootstrap_timeout"),
+            )
+        ),
     )
     return merge(configuration, variables.get("overrides") or {})
 
