@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,7 +143,7 @@ class Seed(NamedTuple):
 
     head: str
     queues: list[Queue]
-    storage: dict[str, tuple[str, int | None]]
+    storage: Mapping[str, tuple[str, int | None]]
     disk: str | None
     shared: str
 
