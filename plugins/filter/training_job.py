@@ -57,6 +57,7 @@ def training_job(
     known: int = 0,
     search: Sequence[str] = (),
     active: Sequence[str] = (),
+    partition: str = "",
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     if not isinstance(value, Mapping):
@@ -73,6 +74,7 @@ def training_job(
             "usable": list(usable),
             "known": known,
             "active": list(active),
+            "partition": plain(partition),
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

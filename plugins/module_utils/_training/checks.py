@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limi
 # What is in a job's folder beside its own files.
 RESERVED = frozenset(
     {
+        "environment.json",
         "job.sh",
         "unit.sh",
         "compile.exit",
@@ -34,6 +35,9 @@ _ARGUMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+~:-]+)?")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][^\x00-\x1f\x7f]*")
 _CHECKSUM = re.compile(r"sha256:[0-9a-fA-F]{64}")
+_PARTITIONS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*(,[A-Za-z0-9][A-Za-z0-9_.+-]*)*")
+# What datetime reads, which takes any sign between date and time.
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,+-]+Z?)?")
 _URL = re.compile(r"(https?|s3)://[^\s\"'\\]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Slurm and systemd read more than the sign itself into these.
@@ -75,6 +79,8 @@ def end_epoch(value: Any) -> int:
     """Seconds since 1970 of an ISO time, which is UTC where it names no zone; 0 for ''. Raises ValueError."""
     if value in ("", None):
         return 0
+    if not isinstance(value, datetime) and not _TIME.fullmatch(str(value)):
+        raise ValueError(str(value))
     moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
@@ -108,6 +114,12 @@ def check_path(what: str, value: Any) -> None:
     """A folder that Slurm, systemd and scripts are given must be one that none of them takes for something else."""
     if not is_text(value) or not value.startswith("/") or _CONTROL.search(value) or _TAKEN_SIGNS.search(value):
         raise RefusedError(what, value, "use an absolute path without line breaks and the signs \" ' \\ % $")
+
+
+def check_partition(value: Any) -> None:
+    """The name of a partition, or several; it comes into a script, where more than a name would be run."""
+    if value != "" and (not isinstance(value, str) or not _PARTITIONS.fullmatch(value)):
+        raise RefusedError("training_job_partition", value, "use a partition's name, or several with commas between")
 
 
 def arguments(values: Mapping[str, Any], key: str = "args") -> list[str]:
@@ -178,7 +190,8 @@ def _check_names(definition: Mapping[str, Any]) -> None:
                 "env", variable, "use another variable, since Slurm, bash or the job script sets this one"
             )
         if not is_text(value) and not _is_number(value):
-            raise RefusedError(f"env.{variable}", value, "use text or a number")
+            # The value may be a secret.
+            raise RefusedError(f"env.{variable}", type(value).__name__, "use text or a number")
     for package in _list(definition, "packages"):
         if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
             raise RefusedError("packages", package, "use names of packages of the distribution")

@@ -17,6 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.checks 
     RefusedError,
     arguments,
     check,
+    check_partition,
     check_path,
     end_epoch,
     limit_seconds,
@@ -77,7 +78,7 @@ def resolve(
 
     ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
-    -> checksum of its content) and ``active`` (scripts of the jobs in Slurm's queue).
+    -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue) and ``partition`` (of Slurm, or '').
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
@@ -88,6 +89,7 @@ def resolve(
     """
     check_path("training_job_directory", context["directory"])
     check_path("training_job_venv_path", context["venv_path"])
+    check_partition(context.get("partition", ""))
     if context["launcher"] not in LAUNCHERS:
         raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use slurm or torchrun.")
     whole = complete(definition, presets)
