@@ -84,6 +84,7 @@ class Job:
             templar = Templar(loader=DataLoader(), variables={**variables, "__training_job_mode": mode})
             text = templar.template(trust_as_template((TEMPLATES / source).read_text()))
             (self.folder / target).write_text(text)
+        (self.folder / "environment.json").write_text(json.dumps(self.job["env"]))
 
     def run(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {
