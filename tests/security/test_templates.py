@@ -32,8 +32,10 @@ HOSTILE = {
 }
 Place = tuple[Any, ...]
 SIGNS = "`$\"'\\;&|\n() "
-# Nobody writes these: what reads a file makes them, as base64.
-MADE = {("__parallelcluster_archive", "content")}
+# Nobody writes these: a file of the collection is read, or base64 made of one.
+MADE = {("__parallelcluster_archive", "content"), ("__acceptance_efa",)}
+# What the roles put into scripts for EFA.
+EFA = (ROOT / "roles/efa/files/environment.sh").read_text(encoding="utf-8")
 
 
 class Script(NamedTuple):
@@ -45,7 +47,7 @@ class Script(NamedTuple):
 
 NODE = {
     "parallelcluster_node_python": "/usr/bin/python3",
-    "parallelcluster_node_ansible": "ansible-core>=2.17",
+    "__parallelcluster_node_requirements": ["ansible-core>=2.17"],
     "__parallelcluster_node_pip": ["--index-url=https://example.com/simple", "--trusted-host=example.com"],
     "__parallelcluster_packed": {"sha256": "0" * 64},
     "__parallelcluster_variables_text": '{"a": 1}',
@@ -65,6 +67,7 @@ ACCEPTANCE = {
     "__acceptance_ranks": "64",
     "__acceptance_plan": PLAN,
     "__acceptance_gate": {"slurm": False},
+    "__acceptance_efa": EFA,
 }
 # Template -> the ways to run it. Those of training_job have tests of their own below.
 SCRIPTS: dict[str, list[Script]] = {
@@ -89,7 +92,8 @@ SCRIPTS: dict[str, list[Script]] = {
         Script({**ACCEPTANCE, "__acceptance_count": 1}),
     ],
     "efa/templates/trainium-efa.sh.j2": [Script({"__efa_library_folder": "/opt/amazon/efa/lib"})],
-    "efa/templates/trainium-nic-routes.j2": [],
+    "efa/files/environment.sh": [],
+    "parallelcluster/templates/python.sh.j2": [],
     "neuron/templates/trainium-neuron.sh.j2": [],
     "diagnose/files/gather.sh": [],
     "training_job/templates/batch.j2": [],
@@ -141,7 +145,10 @@ def replaced(value: Any, path: Place, text: Any) -> Any:
 def compiled(template: str) -> jinja2.Template:
     """As Ansible reads it, with its filters; Ansible itself would read it anew for each value."""
     environment = jinja2.Environment(  # noqa: S701 - no page is made of it
-        trim_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.FileSystemLoader((ROOT / "roles" / template).parent),
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters.update({**core.FilterModule().filters(), **mathstuff.FilterModule().filters()})
     text = (ROOT / "roles" / template).read_text(encoding="utf-8")
@@ -211,7 +218,7 @@ def test_no_value_is_run(bash: Bash, template: str, script: Script, text: str) -
             bash.check(render(template, replaced(script.variables, path, text)), f"{path} of {template}")
 
 
-@pytest.mark.parametrize("template", [template for template, scripts in SCRIPTS.items() if not scripts][:3])
+@pytest.mark.parametrize("template", [template for template, scripts in SCRIPTS.items() if not scripts][:4])
 def test_scripts_without_variables_are_scripts(template: str) -> None:
     assert "{{" not in (ROOT / "roles" / template).read_text(encoding="utf-8")
     done = subprocess.run(["/bin/bash", "-n", ROOT / "roles" / template], capture_output=True, text=True, check=False)
@@ -300,6 +307,7 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
             "__training_job_mode": mode,
             "training_job_venv_path": CONTEXT["venv_path"],
             "training_job_shared": False,
+            "__training_job_efa": EFA,
             "training_job_partition": job["partition"],
             **places,
         }
