@@ -105,19 +105,27 @@ def _path(value: Any, _rule: Rule) -> bool:
     )
 
 
-def is_url(value: Any, schemes: tuple[str, ...] = ("http", "https")) -> bool:
-    """Whether a value is a URL that names a host and no user."""
+def is_url(value: Any, schemes: tuple[str, ...] = ("http", "https"), credentials: bool = False) -> bool:
+    """Whether a value is a URL that names a host, and no user but with ``credentials``."""
     if not is_line(value) or " " in value:
         return False
     try:
         parts = urlsplit(value)
-        return parts.scheme in schemes and bool(parts.hostname) and "@" not in parts.netloc and (parts.port or 1) > 0
+        return (
+            parts.scheme in schemes
+            and bool(parts.hostname)
+            and (credentials or "@" not in parts.netloc)
+            and (parts.port or 1) > 0
+        )
     except ValueError:
         return False
 
 
-def _url(value: Any, _rule: Rule) -> bool:
-    return is_url(value)
+def _url(value: Any, rule: Rule) -> bool:
+    """With ``files`` also the address of a file, for a site that carries its mirror in; ``credentials`` see `is_url`."""
+    return is_url(value, credentials=bool(rule.get("credentials"))) or bool(
+        rule.get("files") and is_line(value) and value.startswith("file:///")
+    )
 
 
 def _tags(value: Any, _rule: Rule) -> bool:
@@ -196,7 +204,7 @@ def _settings(value: Any, _rule: Rule) -> bool:
     )
 
 
-_NAME = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_NAME = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 KINDS: dict[str, Kind] = {
     "text": Kind(lambda value, _rule: is_line(value), _always("text on one line")),
     "pattern": Kind(_pattern, lambda rule: str(rule.get("wanted", "")), frozenset({"pattern"})),
@@ -218,20 +226,30 @@ KINDS: dict[str, Kind] = {
         ),
         frozenset({"prefix"}),
     ),
-    "url": Kind(_url, _always("an http or https URL without user and password")),
-    "host": Kind(_matches(rf"{_NAME}(\.{_NAME})*"), _always("a host name of letters, digits, hyphens and dots")),
+    "url": Kind(
+        _url,
+        lambda rule: f"an http or https URL{'' if rule.get('credentials') else ' without user and password'}",
+        frozenset({"credentials", "files"}),
+    ),
+    "host": Kind(_matches(rf"{_NAME}(\.{_NAME})*"), _always("a host name of letters, digits, hyphens, dots and _")),
     "region": Kind(_matches(r"[a-z]{2,}(-[a-z]+)+-[0-9]+"), _always("a region of AWS such as us-west-2")),
     "instance_type": Kind(_matches(r"[a-z][a-z0-9-]*\.[a-z0-9-]+"), _always("an instance type such as trn1.32xlarge")),
     "id": Kind(_identifier, lambda rule: f"an id such as {rule['prefix']}-0123456789abcdef0", frozenset({"prefix"})),
     # AWS: up to 255 ASCII characters (CreateKeyPair).
     "key_name": Kind(_matches(r"[!-~]([ -~]{0,253}[!-~])?"), _always("at most 255 ASCII characters")),
-    "user": Kind(
-        _matches(r"[a-z_][a-z0-9_.-]{0,31}"), _always("a user name of small letters, digits, '_', '.' and '-'")
-    ),
+    # A name as useradd makes it, of a directory service, or a number.
+    "user": Kind(_matches(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"), _always("a user name without spaces")),
     "fingerprint": Kind(_fingerprint, _always("the fingerprint of a key, 40 hexadecimal digits")),
-    "sha256": Kind(_matches(r"(sha256:)?[0-9A-Fa-f]{64}"), _always("a SHA-256, 64 hexadecimal digits")),
+    "sha256": Kind(
+        lambda value, rule: (
+            isinstance(value, str)
+            and re.fullmatch(rf"{'(sha256:)?' if rule.get('prefixed') else ''}[0-9A-Fa-f]{{64}}", value) is not None
+        ),
+        _always("a SHA-256, 64 hexadecimal digits"),
+        frozenset({"prefixed"}),
+    ),
     "size": Kind(
-        lambda value, _rule: re.fullmatch(r"[1-9][0-9]*([.][0-9]+)? ?([KMGTP]i?B?|B)?", str(value)) is not None,
+        lambda value, _rule: re.fullmatch(r"[1-9][0-9]*([.][0-9]+)? ?[KMGT]?(iB|B)?", str(value)) is not None,
         _always("a size such as 64M or 60G"),
     ),
     "duration": Kind(

@@ -48,7 +48,7 @@ def play(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
 
 
@@ -137,6 +137,11 @@ def test_a_role_alone_checks_first(role: str) -> None:
         (
             {"trainium_image_ssm_parameter": "/aws/service/neuron/dlami/base/amazon-linux-2023/latest/image_id"},
             "The role slurm cannot install Slurm on Amazon 2023 (the image)",
+        ),
+        # The last of the roles that run on this backend.
+        (
+            {"trainium_backend": "pcluster", "trainium_training": {"preset": "bert-large-phase1"}},
+            "data_dir of the training job is '/shared/trainium/data/bert_pretrain_wikicorpus_tokenized",
         ),
         # Whose name only EC2 tells.
         (

@@ -21,14 +21,14 @@ VALUES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
         ["https://host:8/a"],
         ["host", "ftp://host/a", "https://me:pw@host", "https:///a", "http://h:x/", "http://h/a b"],
     ),
-    "host": ({}, ["ip-10-0-0-1", "a.example.com"], ["a_b", "-a", f"{'a' * 64}", "a..b", ""]),
+    "host": ({}, ["ip-10-0-0-1", "a.example.com", "a_b"], ["a b", "-a", f"{'a' * 64}", "a..b", ""]),
     "region": ({}, ["us-west-2", "us-gov-east-1"], ["us-west", "US-WEST-2", ""]),
     "instance_type": ({}, ["trn2u.48xlarge", "u-6tb1.metal"], ["trn1", "TRN1.2xlarge"]),
     "id": ({"prefix": "subnet"}, ["subnet-0123456789abcdef0"], ["subnet-1", "sg-0123456789abcdef0"]),
     "key_name": ({}, ["my key"], ["", " a", "é", "a" * 256]),
-    "user": ({}, ["ubuntu", "_apt"], ["Root", "a b", ""]),
+    "user": ({}, ["ubuntu", "_apt", "Alice.B@corp", "1000"], ["a b", "-x", "a:b", ""]),
     "fingerprint": ({}, ["AB CD" * 10], ["AB", "Z" * 40, 12]),
-    "sha256": ({}, ["a" * 64, "sha256:" + "0" * 64], ["a" * 63, "md5:" + "a" * 64]),
+    "sha256": ({}, ["a" * 64], ["a" * 63, "sha256:" + "a" * 64]),
     "size": ({}, ["64M", "1.5 TiB", 1024], ["big", "0", "-1G", ""]),
     "duration": ({}, ["15d", "500ms"], ["15", "15 d", "0s", ""]),
     "time_limit": ({}, ["30", "1:00:00", "3-00:00:00", "INFINITE", 90], ["3 days", "0", "", None]),
@@ -73,7 +73,7 @@ def test_an_empty_value_only_where_it_may_be_so() -> None:
 def test_each_element_of_a_list() -> None:
     rule = {"variable": "names", "kind": "host", "each": True}
     assert refusal(rule, ["a", "b"]) == ""
-    assert refusal(rule, ["a", "b_c"]).startswith("names has 'b_c'; use a host name")
+    assert refusal(rule, ["a", "b c"]).startswith("names has 'b c'; use a host name")
     assert refusal(rule, [None]).startswith("names has 'None'")
     assert refusal(rule, "a") == "names is 'a'; use a list."
 
@@ -88,3 +88,12 @@ def test_no_password_and_no_page_of_text_in_a_sentence() -> None:
 def test_a_sentence_of_its_own() -> None:
     rule = {"variable": "address", "kind": "host", "sentence": "{variable} of {host} is {value}; use {wanted}."}
     assert refusal(rule, "", "node-1").startswith("address of node-1 is nothing; use a host name")
+
+
+def test_what_only_some_rules_allow() -> None:
+    digest = {"variable": "digest", "kind": "sha256"}
+    assert refusal({**digest, "prefixed": True}, "sha256:" + "0" * 64) == ""
+    mirror = {"variable": "mirror", "kind": "url"}
+    assert refusal(mirror, "file:///srv/mirror") != ""
+    assert refusal({**mirror, "files": True}, "file:///srv/mirror") == ""
+    assert refusal({**mirror, "files": True}, "file://host/mirror") != ""
