@@ -16,7 +16,7 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import 
 
 Item = dict[str, Any]
 # Of the tables, those keys that are conditions.
-SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed")
+SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed", "credentials")
 
 
 def plain(value: Any) -> Any:

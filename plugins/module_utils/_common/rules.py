@@ -122,7 +122,7 @@ def is_url(value: Any, schemes: tuple[str, ...] = ("http", "https"), credentials
 
 
 def _url(value: Any, rule: Rule) -> bool:
-    """With ``files`` also the address of a file, for a site that carries its mirror in; ``credentials`` see `is_url`."""
+    """With ``files`` also the address of a file, for a site that carries its mirror in."""
     return is_url(value, credentials=bool(rule.get("credentials"))) or bool(
         rule.get("files") and is_line(value) and value.startswith("file:///")
     )
