@@ -36,18 +36,17 @@ class Controller:
         self.environment: dict[str, str] = {}
         self.ec2: Any = self.client("ec2")
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, region: str = REGION) -> Any:
         return boto3.client(
             service,
-            region_name=REGION,
+            region_name=region,
             endpoint_url=self.api.url,
             aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
         )
 
-    def run(self, playbook: Path, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, playbook: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """ansible-playbook on the controller."""
-        (self.folder / "variables.json").write_text(json.dumps({**self.variables, **variables}))
         environment = {
             key: value
             for key, value in os.environ.items()
@@ -57,34 +56,59 @@ class Controller:
         environment.update(self.environment, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
         command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", *options]
         return subprocess.run(
-            [*command, "--extra-vars", f"@{self.folder / 'variables.json'}", str(playbook)],
+            [*command, str(playbook)],
             cwd=self.folder,
             env=environment,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
 
-    def role(self, name: str, *options: str, **variables: Any) -> subprocess.CompletedProcess[str]:
+    def role(self, name: str, *options: str) -> subprocess.CompletedProcess[str]:
         """A play with a role; ``name`` may end in the file of its tasks, as in ``network:callers``."""
-        role, colon, tasks = name.partition(":")
-        include = {"name": f"trainium.cluster.{role}", "tasks_from": tasks if colon else "main"}
+        return self.run(self._play([{"name": "Role", "ansible.builtin.include_role": _include(name)}]), *options)
+
+    def cases(self, *cases: tuple[str, Item]) -> list[str]:
+        """Several roles with variables of their own in one play: what each says that refuses, '' where it does not."""
+        answer = self.folder / "said.json"
+        tasks: list[Item] = []
+        for number, (name, variables) in enumerate(cases):
+            said = f"said_{number}"
+            ran = {"name": "Role", "ansible.builtin.include_role": _include(name), "vars": variables}
+            through = {"name": "It went through", "ansible.builtin.set_fact": {said: ""}}
+            keep = {"name": "Keep", "ansible.builtin.set_fact": {said: "{{ ansible_failed_result.msg }}"}}
+            tasks.append({"name": "Case", "block": [ran, through], "rescue": [keep]})
+        every = ", ".join(f"said_{number}" for number in range(len(cases)))
+        written = {"content": f"{{{{ [{every}] | to_json }}}}", "dest": str(answer), "mode": "0600"}
+        done = self.run(self._play([*tasks, {"name": "Tell", "ansible.builtin.copy": written}]))
+        assert done.returncode == 0, done.stdout + done.stderr
+        found: list[str] = json.loads(answer.read_text())
+        return found
+
+    def _play(self, tasks: list[Item]) -> Path:
         play = {
             "name": "Test",
             "hosts": "localhost",
             "connection": "local",
             "gather_facts": False,
+            "vars": self.variables,
             "roles": [{"role": "trainium.cluster.trainium"}],
-            "tasks": [{"name": "Role", "ansible.builtin.include_role": include}],
+            "tasks": tasks,
         }
-        (self.folder / "play.yml").write_text(json.dumps([play]))
-        return self.run(self.folder / "play.yml", *options, **variables)
+        path = self.folder / "play.yml"
+        path.write_text(json.dumps([play]))
+        return path
 
     def deletions(self) -> list[str]:
         """The calls that changed the account, without two of the same in a row."""
         seen = self.api.writes()
         return [action for number, action in enumerate(seen) if number == 0 or seen[number - 1] != action]
+
+
+def _include(name: str) -> Item:
+    role, colon, tasks = name.partition(":")
+    return {"name": f"trainium.cluster.{role}", "tasks_from": tasks if colon else "main"}
 
 
 def changed(done: subprocess.CompletedProcess[str]) -> int:
@@ -93,13 +117,6 @@ def changed(done: subprocess.CompletedProcess[str]) -> int:
     found = RECAP.search(done.stdout)
     assert found, done.stdout
     return int(found.group(1))
-
-
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
-    """What a run says that must fail."""
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "Traceback" not in done.stdout + done.stderr
-    return " ".join((done.stdout + done.stderr).split())
 
 
 @pytest.fixture(scope="module")
