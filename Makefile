@@ -75,8 +75,9 @@ browser: setup ## the report of a training in a real browser
 	command -v chromedriver > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium chromium-driver; }
 	$(BIN)/python -m pytest tests/browser
 
-scripts: setup ## the training script with real PyTorch: killed, resumed, on fewer nodes
-	$(BIN)/python -m pytest --numprocesses 2 tests/training
+scripts: setup ## the training script with real PyTorch and torch_xla: killed, resumed, on fewer nodes
+	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/training
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -13,6 +13,9 @@ PROJECTS = {
 }
 # Project -> the program that it installs.
 PROGRAMS = {"torch_neuronx": "neuron_parallel_compile"}
+# Project -> what Python runs at its start where it is installed. The simulated devices compute nothing: PyTorch's CPU
+# build takes their place, which a script that sees them has to be told.
+AT_START = {"torch_neuronx": "import os; os.environ.setdefault('PJRT_DEVICE', 'CPU')\n"}
 SOURCES = Path(__file__).resolve().parent / "pip"
 MODULE = '"""Stand-in for {name} {version}: nothing of the real package is in it."""\n\n__version__ = "{version}"\n'
 
@@ -20,7 +23,7 @@ MODULE = '"""Stand-in for {name} {version}: nothing of the real package is in it
 def digest() -> bytes:
     """What a change of these wheels changes."""
     programs = [(SOURCES / f"{name}.py").read_text(encoding="utf-8") for name in PROGRAMS.values()]
-    return hashlib.sha256(repr((PROJECTS, MODULE, programs)).encode()).digest()
+    return hashlib.sha256(repr((PROJECTS, AT_START, MODULE, programs)).encode()).digest()
 
 
 def make(folder: Path) -> None:
@@ -37,6 +40,8 @@ def make(folder: Path) -> None:
                 program = PROGRAMS[name]
                 files[f"{name}/{program}.py"] = (SOURCES / f"{program}.py").read_text(encoding="utf-8")
                 files[f"{info}/entry_points.txt"] = f"[console_scripts]\n{program} = {name}.{program}:main\n"
+            if name in AT_START:
+                files[f"{name}.pth"] = AT_START[name]
             files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
             with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
                 for file, text in files.items():

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.training import xla_environment
+
 REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = REPOSITORY / "roles" / "training_job" / "files" / "bert"
 REQUIREMENTS = REPOSITORY / "sandbox" / "requirements-nodes.txt"
@@ -32,27 +34,46 @@ def python() -> Path:
     given = os.environ.get("TRAINIUM_TORCH_VENV")
     if given:
         return Path(given).absolute() / "bin" / "python"
-    folder = REPOSITORY / ".sandbox" / "torch-venv"
+
+    def install(python: Path) -> None:
+        """What hosts of the sandbox have; the sandbox has downloaded the wheels already, where it is up."""
+        wheels = ["--find-links", str(REPOSITORY / ".sandbox" / "cache" / "mirror" / "wheels")]
+        further = shlex.split(os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
+        pip = [str(python), "-m", "pip", "install", "--quiet", *wheels, *further]
+        subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
+
+    return _environment("torch-venv", REQUIREMENTS.read_text(encoding="utf-8"), install)
+
+
+@pytest.fixture(scope="session")
+def xla_python() -> Path:
+    """The Python of an environment with torch_xla: that of TRAINIUM_XLA_VENV, or one that is made once."""
+    given = os.environ.get("TRAINIUM_XLA_VENV")
+    if given:
+        return Path(given).absolute() / "bin" / "python"
+    lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if not line.startswith(("#", "torch=="))]
+
+    def install(python: Path) -> None:
+        xla_environment.install(python, wanted, os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
+
+    source = Path(xla_environment.__file__).read_text(encoding="utf-8")
+    return _environment("xla-venv", "\n".join([*wanted, source]), install)
+
+
+def _environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path:
+    """The Python of an environment for this repository's tests, made anew unless it has what is ``wanted``."""
+    folder = REPOSITORY / ".sandbox" / name
     folder.parent.mkdir(exist_ok=True)
+    ready, python = folder / "ready", folder / "bin" / "python"
     # Of several processes that test at once, one makes it.
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _make_environment(folder)
-    return folder / "bin" / "python"
-
-
-def _make_environment(folder: Path) -> None:
-    """Install what hosts of the sandbox have, unless it is there."""
-    ready = folder / "ready"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        # The sandbox has downloaded the wheels already, where it is up.
-        wheels = ["--find-links", str(REPOSITORY / ".sandbox" / "cache" / "mirror" / "wheels")]
-        further = shlex.split(os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
-        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", *wheels, *further]
-        subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
-        ready.write_text(wanted, encoding="utf-8")
+        if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+            install(python)
+            ready.write_text(wanted, encoding="utf-8")
+    return python
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +122,7 @@ def signal_all(process: int, with_signal: signal.Signals) -> None:
         os.kill(process, with_signal)
 
 
-def _watch(
+def watch(
     process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None, target: int, hang_up: bool
 ) -> str:
     """What a process writes to its end; once it has written ``until``, ``target`` gets the signal.
@@ -162,7 +183,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
             )
             nodes.append(process)
             started.append(process)
-        text = "".join(_watch(process, until, with_signal, nodes[to_node].pid, hang_up) for process in nodes)
+        text = "".join(watch(process, until, with_signal, nodes[to_node].pid, hang_up) for process in nodes)
         return Run(max(abs(process.returncode) for process in nodes), text)
 
     yield run

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import Run, Train
+from tests.training.conftest import SCRIPTS, Run, Train
 
 STEPS = 60
 # Sums of floats in another order; the log has four digits.
@@ -209,6 +211,19 @@ def test_refuses_in_one_sentence_what_cannot_be_divided(train: Train, tmp_path: 
     assert run.code != 0
     assert "A step of this training has 16 examples, which cannot be divided into micro-steps of 7" in run.text
     assert "bert_data.py" not in run.text
+
+
+def test_refuses_in_one_sentence_a_checkpoint_of_an_earlier_release(python: Path) -> None:
+    """It counted the updates of each weight by itself."""
+    code = (
+        "import torch, bert_optimizer\n"
+        "kept = {'inner': {'state': {}, 'param_groups': [{'lr': 0.0}]}, 'masters': []}\n"
+        "bert_optimizer.Optimizer(torch.nn.Linear(2, 2), 'adamw').load_state_dict(kept)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    ended = subprocess.run([python, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("The checkpoint is of an earlier release of this script: set TRAINIUM_RESUME=0")
 
 
 @pytest.mark.parametrize("name", ["TRAINIUM_STOP_AT", "TRAINIUM_CHECKPOINT_STEPS"])

@@ -77,3 +77,20 @@ def test_the_wheel_installs_it_as_a_program(tmp_path: Path) -> None:
             name = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
             assert b"neuron_parallel_compile = torch_neuronx.neuron_parallel_compile:main" in wheel.read(name)
             assert wheel.read("torch_neuronx/neuron_parallel_compile.py") == PROGRAM.read_bytes()
+
+
+@pytest.mark.parametrize(("given", "found"), [({}, "CPU"), ({"PJRT_DEVICE": "NEURON"}, "NEURON")])
+def test_what_trains_beside_the_wheel_knows_that_it_is_for_cpus(
+    tmp_path: Path, given: dict[str, str], found: str
+) -> None:
+    """Scripts refuse to train on the CPU of a node that has Neuron devices unless they are told to."""
+    wheels.make(tmp_path)
+    packages = tmp_path / "packages"
+    with zipfile.ZipFile(next(tmp_path.glob("torch_neuronx-*.whl"))) as wheel:
+        wheel.extractall(packages)
+    code = f"import os, site; site.addsitedir({str(packages)!r}); print(os.environ['PJRT_DEVICE'])"
+    environment = {name: value for name, value in os.environ.items() if name != "PJRT_DEVICE"}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env={**environment, **given}, check=True, capture_output=True, text=True
+    )
+    assert ended.stdout == f"{found}\n"

@@ -8,13 +8,17 @@ compile.
 from __future__ import annotations
 
 import contextlib
+import glob
 import importlib.util
 import os
+import socket
 import sys
 from typing import Any
 
 import torch
 import torch.distributed as dist
+
+NEURON_DEVICES = "/dev/neuron[0-9]*"
 
 
 def say(text: str) -> None:
@@ -29,14 +33,22 @@ def say(text: str) -> None:
 class CpuBackend:
     """Processes on CPUs: gloo, and DistributedDataParallel for the gradients."""
 
+    lag = 0  # how many steps later a loss is asked for
+
     def __init__(self) -> None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
         dist.init_process_group("gloo")
         self.control = dist.group.WORLD
         self.device = torch.device("cpu")
+        # DistributedDataParallel averages; wanted is the sum.
+        self.factor = dist.get_world_size()
 
-    def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
-        return torch.nn.parallel.DistributedDataParallel(model)
+    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+        return torch.nn.parallel.DistributedDataParallel(model.train())
+
+    def send(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The same on the device."""
+        return values
 
     def seed(self, value: int) -> None:
         """Let all chance from here on follow from ``value``."""
@@ -46,27 +58,65 @@ class CpuBackend:
         """Around a micro-step; only the last one of a step exchanges gradients."""
         return contextlib.nullcontext() if last else model.no_sync()
 
-    def reduce_gradients(self, model: torch.nn.Module) -> None:
-        """DistributedDataParallel did it in the backward pass of the last micro-step."""
+    def reduce(self, gradients: list[torch.Tensor], total: torch.Tensor) -> None:
+        """Sum up the loss; DistributedDataParallel did it for the gradients in the last micro-step."""
+        dist.all_reduce(total)
 
     def mark(self) -> None:
         """Nothing is put off on a CPU."""
 
 
 class XlaBackend:
-    """Processes on NeuronCores: the xla process group, gradients averaged before the optimizer's step."""
+    """Processes on NeuronCores: the xla process group, gradients summed before the optimizer's step.
+
+    What runs on the device between two marks is one graph, which is compiled when it is first met. Two things make
+    another graph of it, and stay out of the step: a value that the host asks for, and a number of exactly 0 or 1 in a
+    tensor without dimensions, which becomes a constant (torch_xla/csrc/tensor.cpp, GetIrValueForTensor).
+    """
+
+    # The host traces the next step while the device computes this one.
+    lag = 1
+    factor = 1
 
     def __init__(self) -> None:
         import torch_xla.core.xla_model as xm
         import torch_xla.distributed.xla_backend  # noqa: F401  # registers the process group
+        import torch_xla.runtime as xr
 
         dist.init_process_group("xla")
         self.control = dist.new_group(backend="gloo")
         self.xm = xm
         self.device = xm.xla_device()
+        # Every process would train alone, on its part of the examples.
+        if xr.world_size() != dist.get_world_size():
+            raise SystemExit(
+                f"torch_xla sees {xr.world_size()} devices in all, torchrun has started {dist.get_world_size()} "
+                f"processes on device type {xr.device_type()}: install torch-neuronx in this environment, and start "
+                "as many processes as there are NeuronCores for them."
+            )
+        # The name and the number are those of torch_xla 2.9 (core/xla_model.py, _internal/neuron.py).
+        self.bucket = int(os.environ.get("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB") or "50")
 
-    def wrap(self, model: torch.nn.Module) -> torch.nn.Module:
+    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+        """Move the model to the device.
+
+        The move makes two weights of one that two modules share. They are made one again here: tie_weights() of
+        transformers would compute with them, which is another graph.
+        """
+        places: dict[int, list[tuple[dict[str, Any], str]]] = {}
+        for module in model.modules():
+            for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
+                places.setdefault(id(weight), []).append((module._parameters, name))
+        model.to(self.device).train()
+        for (first, name), *others in places.values():
+            for owner, also in others:
+                owner[also] = first[name]
         return model
+
+    def send(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """All in one transfer."""
+        sent: dict[str, torch.Tensor] = self.xm.send_cpu_data_to_device(values, self.device)
+        return sent
 
     def seed(self, value: int) -> None:
         """The seed is an input of the graph, so another value needs no compilation."""
@@ -76,9 +126,17 @@ class XlaBackend:
     def accumulate(self, model: torch.nn.Module, last: bool) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
-    def reduce_gradients(self, model: torch.nn.Module) -> None:
-        gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
-        self.xm.all_reduce("sum", gradients, scale=1.0 / dist.get_world_size())
+    def reduce(self, gradients: list[torch.Tensor], total: torch.Tensor) -> None:
+        """Sum up loss and gradients, last layers first, in buckets.
+
+        All with pinned layout: a graph that has collectives with and without it is refused, and torch.distributed's
+        have none.
+        """
+        tensors = [total, *reversed(gradients)]
+        if self.bucket:
+            self.xm.all_reduce_bucketized_gradients(tensors, 1.0, None, True, bucket_cap_mb=self.bucket)
+        else:
+            self.xm.all_reduce("sum", tensors)
 
     def mark(self) -> None:
         """Run what was put off until now as one graph."""
@@ -86,5 +144,12 @@ class XlaBackend:
 
 
 def make_backend() -> Any:
-    """XLA where torch_xla is installed, CPUs otherwise."""
-    return XlaBackend() if importlib.util.find_spec("torch_xla") else CpuBackend()
+    """XLA where torch_xla is installed, CPUs otherwise. Raises SystemExit where these would be used for nothing."""
+    if importlib.util.find_spec("torch_xla"):
+        return XlaBackend()
+    if glob.glob(NEURON_DEVICES) and os.environ.get("PJRT_DEVICE") != "CPU":
+        raise SystemExit(
+            f"{socket.gethostname()} has Neuron devices, but the environment in {sys.prefix} has no torch_xla: install "
+            "torch-neuronx there, or set PJRT_DEVICE=CPU to train on the CPU."
+        )
+    return CpuBackend()

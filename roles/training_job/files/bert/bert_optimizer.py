@@ -1,9 +1,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Optimizers and learning rate of the BERT pretraining.
 
-LAMB is written out here. PyTorch has none, and the libraries that have one bring a PyTorch or torchvision of their own
-choice, while the version of PyTorch is Neuron's choice. There is no decision on a value in it, so an XLA device sees
-one graph.
+AdamW and LAMB are written out here. PyTorch has no LAMB, and the libraries that have one bring a PyTorch or torchvision
+of their own choice, while the version of PyTorch is Neuron's choice. An XLA device sees one graph in all steps: no
+value decides on anything, state and gradients are there before the first step, and the numbers that change from step
+to step are tensors with a dimension (see XlaBackend).
 """
 
 from __future__ import annotations
@@ -14,52 +15,59 @@ from typing import Any
 import torch
 
 
-class Lamb(torch.optim.Optimizer):
-    """Layer-wise adaptive moments for large batches (You et al., 2020, algorithm 2).
+def _zeros(like: torch.Tensor) -> torch.Tensor:
+    """Made on the host: on an XLA device they would be one more graph."""
+    return torch.zeros(like.shape, dtype=like.dtype).to(like.device)
 
-    Each layer's Adam update is scaled by the norm of its weights over the norm of the update, at most ``largest``.
-    Layers without weight decay, biases and norms, take the plain Adam update.
+
+class Adam(torch.optim.Optimizer):
+    """AdamW (Loshchilov and Hutter, 2019), or LAMB (You et al., 2020, algorithm 2) where ``trust`` is given.
+
+    LAMB scales each layer's update by the norm of its weights over the norm of the update, at most ``trust``. Layers
+    without weight decay, biases and norms, take the plain update.
     """
 
     def __init__(
         self,
         weights: Iterable[Any],
-        lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-6,
+        eps: float = 1e-8,
         weight_decay: float = 0.01,
-        largest: float = 1.0,
+        trust: float = 0.0,
     ) -> None:
-        super().__init__(weights, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self.largest = largest
+        super().__init__(weights, {"betas": betas, "eps": eps, "weight_decay": weight_decay})
+        self.trust = trust
+        for group in self.param_groups:
+            group["step"] = 0
+            for weight in group["params"]:
+                self.state[weight] = {"mean": _zeros(weight), "square": _zeros(weight)}
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def advance(self, rate: float) -> None:
+        """One step with this learning rate."""
         for group in self.param_groups:
             first, second = group["betas"]
+            group["step"] += 1
+            numbers = (rate, 1 - first ** group["step"], 1 - second ** group["step"])
+            device = group["params"][0].device
+            of_now, of_mean, of_square = (torch.tensor([number]).to(device) for number in numbers)
             for weight in group["params"]:
-                if weight.grad is None:
-                    continue
-                state = self.state[weight]
-                if not state:
-                    state.update(step=0, mean=torch.zeros_like(weight), square=torch.zeros_like(weight))
-                state["step"] += 1
-                mean, square = state["mean"], state["square"]
+                mean, square = self.state[weight]["mean"], self.state[weight]["square"]
                 mean.mul_(first).add_(weight.grad, alpha=1 - first)
                 square.mul_(second).addcmul_(weight.grad, weight.grad, value=1 - second)
-                update = mean / (1 - first ** state["step"])
-                update = update / ((square / (1 - second ** state["step"])).sqrt() + group["eps"])
+                update = mean / of_mean / ((square / of_square).sqrt() + group["eps"])
                 if group["weight_decay"]:
                     update = update + group["weight_decay"] * weight
-                    update = update * self._trust(weight, update)
-                weight.sub_(update * group["lr"])
+                    if self.trust:
+                        update = update * self._trust(weight, update)
+                weight.sub_(update * of_now)
 
     def _trust(self, weight: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
         """The layer's factor; 1 where weights or update are zero."""
         weights, updates = weight.norm(), update.norm()
         ones = torch.ones_like(weights)
         ratio = torch.where(updates > 0, weights / torch.where(updates > 0, updates, ones), ones)
-        return torch.where(weights > 0, ratio, ones).clamp(max=self.largest)
+        return torch.where(weights > 0, ratio, ones).clamp(max=self.trust)
 
 
 class Optimizer:
@@ -72,36 +80,45 @@ class Optimizer:
         named = [(key, weight) for key, weight in model.named_parameters() if weight.requires_grad]
         self.weights = [weight for _key, weight in named]
         self.low = any(weight.dtype != torch.float32 for weight in self.weights)
-        self.masters = [weight.detach().clone().float() for weight in self.weights] if self.low else self.weights
+        self.masters = self.weights
+        if self.low:
+            self.masters = [weight.detach().cpu().float().to(weight.device) for weight in self.weights]
         plain = [key.endswith("bias") or "LayerNorm" in key for key, _weight in named]
         groups = [
             {"params": [weight for weight, flag in zip(self.masters, plain) if flag == wanted], "weight_decay": decay}
             for wanted, decay in ((False, 0.01), (True, 0.0))
         ]
-        self.inner = Lamb(groups, lr=0.0) if name == "lamb" else torch.optim.AdamW(groups, lr=0.0)
+        self.inner = Adam(groups, eps=1e-6, trust=1.0) if name == "lamb" else Adam(groups)
+        for weight in self.weights:
+            weight.grad = _zeros(weight)
+
+    def gradients(self) -> list[torch.Tensor]:
+        return [weight.grad for weight in self.weights]
 
     def step(self, rate: float) -> None:
-        """Apply the gradients, clipped to a norm of 1."""
+        """Apply the gradients, clipped to a norm of 1, and set them to zero."""
         if self.low:
             for weight, master in zip(self.weights, self.masters):
-                master.grad = None if weight.grad is None else weight.grad.float()
+                master.grad = weight.grad.float()
         torch.nn.utils.clip_grad_norm_(self.masters, 1.0, foreach=False)
-        for group in self.inner.param_groups:
-            group["lr"] = rate
-        self.inner.step()
-        if self.low:
-            with torch.no_grad():
-                for weight, master in zip(self.weights, self.masters):
+        self.inner.advance(rate)
+        with torch.no_grad():
+            for weight, master in zip(self.weights, self.masters):
+                weight.grad.zero_()
+                if self.low:
                     weight.copy_(master)
-
-    def zero_grad(self) -> None:
-        for weight in [*self.weights, *self.masters]:
-            weight.grad = None
+                    # Kept, it would be one more result of the graph.
+                    master.grad = None
 
     def state_dict(self) -> dict[str, Any]:
         return {"inner": self.inner.state_dict(), "masters": self.masters if self.low else []}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if "step" not in state["inner"]["param_groups"][0]:
+            raise SystemExit(
+                "The checkpoint is of an earlier release of this script: set TRAINIUM_RESUME=0 to begin anew, or give "
+                "another --output_dir."
+            )
         self.inner.load_state_dict(state["inner"])
         with torch.no_grad():
             for master, kept in zip(self.masters, state["masters"]):

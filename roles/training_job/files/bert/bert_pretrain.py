@@ -34,6 +34,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import transformers
 from bert_backend import make_backend, say
 from bert_checkpoint import Nodes, Store, on_cpu
 from bert_data import IGNORED, Steps, fingerprint, load_examples
@@ -106,9 +107,9 @@ class Trainer:
         self.model = make_model(options, self.examples)
         if options.bf16:
             self.model.to(torch.bfloat16)
-        self.model.to(self.backend.device).train()
-        self.wrapped = self.backend.wrap(self.model)
+        self.wrapped = self.backend.place(self.model)
         self.optimizer = Optimizer(self.model, options.optimizer)
+        self.total = torch.zeros(1).to(self.backend.device)
         self.step = 0
         self.batch = options.batch_size * options.grad_accum_usteps * self.world
 
@@ -136,40 +137,54 @@ class Trainer:
         return learning_rate(self.step, options.lr, options.warmup_steps, options.max_steps, options.decay_power)
 
     def do_step(self, steps: Steps) -> torch.Tensor:
-        """One step of the optimizer; this process's part of its loss."""
-        device = self.backend.device
-        self.optimizer.zero_grad()
-        total = torch.zeros(1, device=device)
-        labels = torch.tensor(float(steps.labels(self.step)), device=device)
+        """One step of the optimizer; its loss, of all processes.
+
+        An XLA device sees two graphs: a micro-step, and the exchange with the optimizer's step.
+        """
+        labels = torch.tensor([float(steps.labels(self.step))])
         parts = steps.micro_batches(self.step, self.rank)
         for place, (seed, weight, batch) in enumerate(parts):
             self.backend.seed(seed)
-            inputs = {name: value.to(device) for name, value in batch.items()}
-            weights = torch.tensor(weight, device=device)
+            mask = attention(batch.pop("attention_mask"), self.model.dtype)
+            sent = {**batch, "attention_mask": mask, "words": labels, "weight": torch.tensor([weight])}
             with self.backend.accumulate(self.wrapped, last=place == len(parts) - 1):
-                loss = self.loss(inputs, labels) * weights
-                # The gradients of the processes are averaged; wanted is their sum.
-                (loss * self.world).backward()
-            total += loss.detach()
-            if place < len(parts) - 1:
-                self.backend.mark()
-        self.backend.reduce_gradients(self.model)
+                loss = self.loss(self.backend.send(sent))
+                (loss * self.backend.factor).backward()
+            self.total += loss.detach()
+            self.backend.mark()
+        self.backend.reduce(self.optimizer.gradients(), self.total)
         self.optimizer.step(self.rate())
+        total = self.total.clone()
+        self.total.zero_()
         self.backend.mark()
         self.step += 1
         return total
 
-    def loss(self, inputs: dict[str, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+    def loss(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """These examples' part of the step's loss.
 
         It is divided by what the whole step has, so the sum is the same however the step is cut into parts.
         """
-        wanted, following = inputs.pop("labels"), inputs.pop("next_sentence_label")
+        wanted, following, count, weight = (
+            inputs.pop(name) for name in ("labels", "next_sentence_label", "words", "weight")
+        )
         output = self.wrapped(**inputs)
         words, pairs = output.prediction_logits.float(), output.seq_relationship_logits.float()
         entropy = torch.nn.functional.cross_entropy
         masked = entropy(words.flatten(0, 1), wanted.flatten(), ignore_index=IGNORED, reduction="sum")
-        return masked / labels + entropy(pairs, following, reduction="sum") / self.batch
+        return (masked / count + entropy(pairs, following, reduction="sum") / self.batch) * weight
+
+
+def attention(tokens: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The mask of tokens (1) and padding (0) in the shape that the model takes as it is.
+
+    Of one with two dimensions transformers asks whether there is padding at all: on an XLA device a wait in every
+    micro-step, and another graph. Its release 5 takes four dimensions, as what is added to the scores
+    (masking_utils.py, _preprocess_mask_arguments), those before three (get_extended_attention_mask).
+    """
+    if int(transformers.__version__.split(".")[0]) < 5:
+        return tokens[:, None, :]
+    return (1 - tokens[:, None, None, :]).to(dtype) * torch.finfo(dtype).min
 
 
 def make_model(options: argparse.Namespace, examples: dict[str, Any]) -> BertForPreTraining:
@@ -203,9 +218,9 @@ def resume(trainer: Trainer, nodes: Nodes) -> None:
         say(f"training: resumed from step {step}")
 
 
-def train(options: argparse.Namespace) -> int:
+def train(trainer: Trainer) -> int:
     """Train to the last step, or until it is time to stop. The exit code."""
-    trainer = Trainer(options)
+    options = trainer.options
     compiling = is_set("TRAINIUM_COMPILE") or is_set("NEURON_EXTRACT_GRAPHS_ONLY")
     keep, every = int(number("TRAINIUM_CHECKPOINT_KEEP", 3)), int(number("TRAINIUM_CHECKPOINT_STEPS", 0))
     nodes = Nodes(Store(options.output_dir, trainer.identity(), keep), trainer.backend.control, writes=not compiling)
@@ -217,20 +232,19 @@ def train(options: argparse.Namespace) -> int:
         where = f"{trainer.world} processes on {trainer.backend.device}"
         say(f"training: {where}, {count} examples, {trainer.batch} a step")
     stop = Stop()
+    log = Log(trainer)
     stopping, saved = False, True
-    times: deque[float] = deque([time.monotonic()], maxlen=11)
     while trainer.step < options.steps_this_run and not stopping:
         rate, epoch = trainer.rate(), steps.epoch(trainer.step)
         total = trainer.do_step(steps)
-        dist.all_reduce(total)
-        times.append(time.monotonic())
-        if trainer.rank == 0:
-            done = trainer.batch * (len(times) - 1)
-            log_step(epoch, trainer.step, total.item(), rate, done / (times[-1] - times[0]))
+        log.add(epoch, total, rate)
         stop.step_done()
         stopping = nodes.any(stop.wanted())
         last = stopping or trainer.step == options.steps_this_run
-        if not compiling and (last or (every and trainer.step % every == 0)):
+        saving = not compiling and (last or bool(every and trainer.step % every == 0))
+        if last or saving:
+            log.flush()
+        if saving:
             saved = save(trainer, nodes)
             stop.save_done()
     if stopping and trainer.step < options.steps_this_run:
@@ -252,11 +266,33 @@ def save(trainer: Trainer, nodes: Nodes) -> bool:
     return saved
 
 
-def log_step(epoch: int, step: int, loss: float, rate: float, throughput: float) -> None:
-    """One line in the format that tools for the tutorial's log know; throughput in examples a second."""
-    now = time.strftime("%a %b %d %H:%M:%S %Y")
-    values = f"step_loss : {loss:.4f} learning_rate : {rate:.2e} throughput : {throughput:.2f}"
-    say(f"LOG {now} - ({epoch}, {step}) {values}")
+class Log:
+    """The first process's lines about the steps, each as soon as its loss costs no waiting."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.waiting: deque[tuple[int, int, torch.Tensor, float]] = deque()
+        self.times: deque[float] = deque([time.monotonic()], maxlen=11)
+
+    def add(self, epoch: int, total: torch.Tensor, rate: float) -> None:
+        """Note the step that was made, and write what is due."""
+        if self.trainer.rank == 0:
+            self.waiting.append((epoch, self.trainer.step, total, rate))
+            self._write(self.trainer.backend.lag)
+
+    def flush(self) -> None:
+        self._write(0)
+
+    def _write(self, left: int) -> None:
+        """One line a step in the format that tools for the tutorial's log know; throughput in examples a second."""
+        while len(self.waiting) > left:
+            epoch, step, total, rate = self.waiting.popleft()
+            loss = total.item()
+            self.times.append(time.monotonic())
+            throughput = self.trainer.batch * (len(self.times) - 1) / (self.times[-1] - self.times[0])
+            now = time.strftime("%a %b %d %H:%M:%S %Y")
+            values = f"step_loss : {loss:.4f} learning_rate : {rate:.2e} throughput : {throughput:.2f}"
+            say(f"LOG {now} - ({epoch}, {step}) {values}")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -281,9 +317,10 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    code = train(parse_arguments())
-    # No process may be gone while another still speaks to it.
-    dist.barrier()
+    trainer = Trainer(parse_arguments())
+    code = train(trainer)
+    # No process may be gone while another still speaks to it. A barrier of the xla process group does nothing.
+    dist.barrier(group=trainer.backend.control)
     dist.destroy_process_group()
     return code
 
