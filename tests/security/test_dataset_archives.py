@@ -45,7 +45,8 @@ class Host:
 
     def tar(self, name: str, make: Make, kind: str = "") -> None:
         (self.source / name).parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(self.source / name, f"w:{kind}") as archive:
+        path = self.source / name
+        with tarfile.open(path, "w:gz") if kind == "gz" else tarfile.open(path, "w") as archive:
             make(archive)
 
     def take(self, **options: Any) -> str:
