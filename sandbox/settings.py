@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox import account, mirror, standins, wheels
+from sandbox import account, api, mirror, standins, wheels
 from sandbox.paths import REPOSITORY, Paths
 
 
@@ -28,6 +28,11 @@ def variables(paths: Paths) -> str:
 # Written by 'python -m sandbox up'. An air-gapped site sets the same variables for its own mirrors.
 trainium_ssh_public_key_file: {paths.ssh_key}.pub
 trainium_ssh_private_key_file: {paths.ssh_key}
+# The name that teardown.yml wants to be given.
+trainium_cluster_name: trainium
+# The containers' addresses are reached from this machine, as those of a VPC are by a VPN.
+trainium_private_access: true
+network_address_service: {api.endpoint()}/sandbox-api/address
 ansible_user: ubuntu
 ansible_ssh_private_key_file: {paths.ssh_key}
 ansible_python_interpreter: /usr/bin/python3

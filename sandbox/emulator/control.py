@@ -15,6 +15,10 @@ from sandbox.emulator.protocol import Start, answer, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
 
+# What stands for https://checkip.amazonaws.com, and the public address of its callers (RFC 5737).
+ADDRESS_SERVICE = "/sandbox-api/address"
+CALLER = "192.0.2.10"
+
 
 class Application:
     """The WSGI application that stands before moto's. Moto is entered by one request at a time.
@@ -29,6 +33,9 @@ class Application:
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = environ["wsgi.input"].read(length) if length else b""
+        # Whoever runs a playbook asks it, without any token.
+        if environ["PATH_INFO"] == ADDRESS_SERVICE:
+            return answer(start, "200 OK", "text/plain", f"{CALLER}\n".encode())
         refused = guard.refusal(environ, self.token)
         if refused:
             status, sentence = refused

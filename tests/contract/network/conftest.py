@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ class Controller:
         self.ec2: Any = self.client("ec2")
 
     def client(self, service: str, region: str = REGION) -> Any:
-        return boto3.client(
+        make: Callable[..., Any] = boto3.client
+        return make(
             service,
             region_name=region,
             endpoint_url=self.api.url,

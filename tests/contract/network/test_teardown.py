@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.conftest import REPOSITORY
 from tests.contract.network.conftest import Controller, changed
 
 MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
@@ -149,3 +150,11 @@ def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> No
     assert changed(done) == 0
     assert "Nothing belongs to the cluster bert" in done.stdout
     assert controller.api.writes() == []
+
+
+def test_the_playbook_wants_the_name_of_the_cluster(controller: Controller) -> None:
+    controller.api.clear_calls()
+    done = controller.run(REPOSITORY / "playbooks" / "teardown.yml")
+    assert done.returncode == 2
+    assert "teardown.yml deletes a whole cluster and takes no default for its name" in " ".join(done.stdout.split())
+    assert controller.api.calls() == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import (
     KINDS,
+    Kind,
     deletion,
     found_in,
     names_of,
@@ -13,7 +16,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 BY_NAME = {kind.name: kind for kind in KINDS}
-EC2 = ServiceModel(Loader().load_service_model("ec2", "service-2"))
+EC2: Any = ServiceModel(Loader().load_service_model("ec2", "service-2"))
 
 
 def _operation(name: str) -> str:
@@ -21,14 +24,14 @@ def _operation(name: str) -> str:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.look], ids=lambda kind: kind.name)
-def test_every_line_of_the_table_is_as_ec2_describes_its_api(kind) -> None:
+def test_every_line_of_the_table_is_as_ec2_describes_its_api(kind: Kind) -> None:
     shape = EC2.operation_model(_operation(kind.look)).output_shape
     assert kind.filters in EC2.operation_model(_operation(kind.look)).input_shape.members
     for key in kind.items:
         shape = shape.members[key].member
     assert kind.identity in shape.members
     # Every field of the description, filled in, gives arguments that the calls of the deletion take.
-    item = {name: name for name in shape.members}
+    item: dict[str, Any] = {name: name for name in shape.members}
     item["State"] = ""
     for step in kind.steps:
         if step.each:
