@@ -25,7 +25,7 @@ _retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 
 
 def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
-    """The resources of a kind that carry exactly the cluster's name; a filter of EC2 would take * and ? as patterns."""
+    """The resources of a kind that carry the cluster's name, in which * and ? would be patterns."""
     request = {kind.filters: filters_of({f"tag:{CLUSTER_TAG}": cluster})}
     return found_in(kind, _described(client, kind.look, request))
 

@@ -108,6 +108,9 @@ def _file_systems(module: AnsibleAWSModule) -> Maker:
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     name = module.params["cluster_name"]
+    # EC2's filters would take them for patterns, and find the clusters of others.
+    if not name or set(name) & set("*?\\"):
+        module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
     try:
         makers = {"capacity reservations": _reservations(module), "file systems": _file_systems(module)}
         teardown = Teardown(module.client("ec2"), makers, name)
