@@ -37,7 +37,7 @@ class ActionModule(PatientAction):
         together = str(arguments.get("together") or "")
         answered, shown = time.monotonic(), ""
         while True:
-            state = self.call("training_unit_info", arguments, task_vars)
+            state = self.call("internal.training_unit_info", arguments, task_vars)
             now = time.monotonic()
             if not state.get("transient"):
                 answered = now
