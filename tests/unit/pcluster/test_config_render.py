@@ -21,7 +21,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.render import render
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import render_storage
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import partition
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.pcluster.pcluster_samples import (
@@ -319,6 +319,8 @@ json_like = st.recursive(
 )
 
 
+@example(base={"a": [{"Name": []}]}, over={"a": []})
+@example(base={"a": []}, over={"a": [{"Name": []}]})
 @given(base=st.dictionaries(st.sampled_from("abc"), json_like), over=st.dictionaries(st.sampled_from("abc"), json_like))
 def test_merging_changes_nothing_it_is_given_and_the_second_wins(base: dict[str, Any], over: dict[str, Any]) -> None:
     copies = copy.deepcopy(base), copy.deepcopy(over)

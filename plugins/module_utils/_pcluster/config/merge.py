@@ -42,10 +42,10 @@ def merge(base: Any, over: Any) -> Any:
 
 
 def _identity(items: list[Any]) -> str | None:
-    """The key that all items have, or None."""
+    """The key by which all items have a name, or None: what is no text or number names nothing."""
     if not items or not all(isinstance(item, Mapping) for item in items):
         return None
-    return next((key for key in IDENTITIES if all(item.get(key) is not None for item in items)), None)
+    return next((key for key in IDENTITIES if all(isinstance(item.get(key), (str, int)) for item in items)), None)
 
 
 def _merge_named(base: list[Any], over: list[Any], identity: str) -> list[Any]:
