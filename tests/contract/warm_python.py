@@ -165,7 +165,7 @@ def _attend(link: socket.socket) -> None:
         for stream in streams:
             os.close(stream)
         ended = os.pidfd_open(child)
-        ready, _writable, _failed = select.select([ended, link], [], [])
+        ready, _writable, _failed = select.select([ended, link.fileno()], [], [])
         if ended not in ready:
             # The client was killed, and so is what it stood for.
             os.killpg(child, signal.SIGKILL)
