@@ -10,7 +10,7 @@ from typing import Any
 from tests.sandbox_driver import REPOSITORY, Sandbox
 
 # As ``make demo`` has it.
-BACKEND = ("-e", "trainium_backend=pcluster", "-e", '{"trainium_training": {"nodes": 2}}')
+BACKEND = ("-e", "trainium_backend=pcluster", "-e", '{"trainium_training": {"nodes": 2, "processes_per_node": 2}}')
 CLUSTER = "trainium"
 # A node is given back a minute after its last job; then Slurm powers it down and clustermgtd ends its instance.
 SECONDS_UNTIL_GIVEN_BACK = 240
