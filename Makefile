@@ -39,7 +39,8 @@ sandbox-up: setup
 	$(SANDBOX) up
 
 # A cluster of ParallelCluster may grow beyond what one machine holds.
-demo: JOB = $(if $(filter pcluster,$(BACKEND)),-e '{"trainium_training": {"nodes": 2, "processes_per_node": 2}}')
+PCLUSTER_JOB := -e '{"trainium_training": {"nodes": 2, "processes_per_node": 2}}'
+demo: JOB = $(if $(filter pcluster,$(BACKEND)),$(PCLUSTER_JOB))
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
 	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(JOB) $(ARGS)
 

@@ -101,7 +101,8 @@ def up(paths: Paths) -> str:
             process = _start(paths, service)
             if service == "emulator":
                 _wait_for_emulator(paths, process)
-        machine.give_back(paths.ssh_key.parent, paths.inventory, paths.reports, paths.logs, paths.root / "lock", paths.token)
+        users = (paths.ssh_key.parent, paths.inventory, paths.reports, paths.logs, paths.root / "lock", paths.token)
+        machine.give_back(*users)
     return f"sandbox: up at {api.endpoint()}" if started else f"sandbox: already up at {api.endpoint()}"
 
 

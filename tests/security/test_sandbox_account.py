@@ -184,4 +184,8 @@ def test_the_readme_tries_nothing_outside_the_sandbox() -> None:
     section = (REPOSITORY / "README.md").read_text(encoding="utf-8").partition("## Try it")[2].partition("\n## ")[0]
     lines = [line for block in re.findall(r"```\n(.*?)```", section, re.DOTALL) for line in block.splitlines()]
     assert lines
-    assert [line for line in lines if not line.startswith(("make ", ".venv/bin/python -m sandbox run "))] == []
+    assert [
+        line
+        for line in lines
+        if not line.startswith(("make ", ".venv/bin/python -m sandbox run ", ".venv/bin/python -m sandbox purge "))
+    ] == []

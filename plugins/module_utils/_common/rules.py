@@ -148,12 +148,15 @@ def _tags(value: Any, _rule: Rule) -> bool:
 
 
 def _reservation(value: Any, _rule: Rule) -> bool:
-    """One of the two that RunInstances takes in CapacityReservationTarget."""
+    """A target or a preference, as RunInstances takes them (CapacityReservationSpecification)."""
     if not isinstance(value, Mapping):
         return False
     given = {key: text for key, text in value.items() if text not in ("", None)}
     patterns = {"id": r"cr-[0-9a-f]{8,}", "resource_group_arn": r"arn:[a-z-]+:resource-groups:.+"}
-    return len(set(given) & set(patterns)) == 1 and all(
+    targets = set(given) & set(patterns)
+    if not targets:
+        return given.get("preference") in ("open", "none", "capacity-reservations-only")
+    return len(targets) == 1 and all(
         re.fullmatch(patterns[key], str(text)) for key, text in given.items() if key in patterns
     )
 
@@ -271,7 +274,8 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "reservation": Kind(
-        _reservation, _always("either the id (cr-...) or the resource_group_arn of a capacity reservation")
+        _reservation,
+        _always("either the id (cr-...) or the resource_group_arn of a capacity reservation, or a preference"),
     ),
     "prices": Kind(
         _numbers_by(r"[a-z][a-z0-9-]*\.[a-z0-9-]+"),

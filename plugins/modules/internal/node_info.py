@@ -156,7 +156,7 @@ efa:
     policy_routing:
       description: The software that gives each network interface routes of its own; empty where there is none.
       type: str
-      sample: aws-ubuntu-eni-helper
+      sample: amazon-ec2-net-utils
     users:
       description: The processes that have a device of EFA open, of which root sees all.
       type: list
@@ -211,7 +211,6 @@ APT = "/etc/apt"
 # ParallelCluster configures the interfaces itself (configure_nw_interface.sh of its cookbook, which also switches the
 # DLAMI's helper off); the other file is that of the package amazon-ec2-net-utils.
 ROUTERS = {"ParallelCluster": "/etc/parallelcluster/cfnconfig", "amazon-ec2-net-utils": "/usr/bin/setup-policy-routes"}
-DLAMI_ROUTER = "aws-ubuntu-eni-helper"
 
 
 def _text(path: str) -> str:
@@ -272,13 +271,8 @@ def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _policy_routing(module: AnsibleModule) -> str:
-    for name, file in ROUTERS.items():
-        if os.path.exists(file):
-            return name
-    # The exit code is 1 for most other states.
-    enabled = (ask(module, "systemctl", "is-enabled", f"{DLAMI_ROUTER}.service") or "").strip()
-    return DLAMI_ROUTER if enabled == "enabled" else ""
+def _policy_routing() -> str:
+    return next((name for name, file in ROUTERS.items() if os.path.exists(file)), "")
 
 
 def _efa(module: AnsibleModule) -> dict[str, Any]:
@@ -288,7 +282,7 @@ def _efa(module: AnsibleModule) -> dict[str, Any]:
         "fi_info": find_tool(module, "fi_info") or "",
         "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
-        "policy_routing": _policy_routing(module),
+        "policy_routing": _policy_routing(),
         "users": users_of("/dev/infiniband/uverbs"),
     }
 

@@ -41,8 +41,18 @@ VALUES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
     "tags": ({}, [{"team": "a"}], [{"aws:x": "a"}, {"trainium:cluster": "a"}, {"a": "b" * 257}, {"": "a"}, ["a"]]),
     "reservation": (
         {},
-        [{"id": "cr-0123456789abcdef0"}, {"resource_group_arn": "arn:aws:resource-groups:us-west-2:1:group/a"}],
-        [{}, {"id": "a"}, {"id": "cr-01234567", "resource_group_arn": "arn:aws:resource-groups:a"}, "cr-01234567"],
+        [
+            {"id": "cr-0123456789abcdef0"},
+            {"resource_group_arn": "arn:aws:resource-groups:us-west-2:1:group/a"},
+            {"preference": "open"},
+        ],
+        [
+            {},
+            {"preference": "all"},
+            {"id": "a"},
+            {"id": "cr-01234567", "resource_group_arn": "arn:aws:resource-groups:a"},
+            "cr-01234567",
+        ],
     ),
     "prices": ({}, [{"trn1.32xlarge": 21.5}], [{"trn1": 1}, {"trn1.32xlarge": "much"}, {"trn1.32xlarge": -1}, 3]),
     "space": ({}, [{"/": 10}], [{"tmp": 1}, {"/": "much"}]),

@@ -93,7 +93,8 @@ def test_processes_that_use_a_device_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "unit, file, router",
     [
-        ("enabled", False, "aws-ubuntu-eni-helper"),
+        # That the helper of DLAMIs runs says nothing of what it has made.
+        ("enabled", False, ""),
         ("masked", False, ""),
         ("masked", True, "ParallelCluster"),
         ("enabled", True, "ParallelCluster"),
