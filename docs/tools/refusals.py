@@ -25,7 +25,7 @@ and change nothing. A role that is used alone includes its own first. A value of
 the choices in the role's README, is refused as well, and everything that is wrong with a role is told at once. Those of
 monitoring, diagnose and teardown are checked when they run. A sentence without `...` is shown for an example.
 
-Not in the tables are the keys of `trainium_training` (role training_job), and what `validate.yml` asks the account then:
+Not in the tables are the keys of `trainium_training` (role training_job), and what `validate.yml` asks the account:
 a name whose nodes the other backend made, nodes that nobody could log in to (`trainium_public_ip`, `trainium_bastion`,
 `trainium_private_access`), a cluster of another owner (`trainium_owner`), fewer nodes than there are
 (`trainium_allow_shrink`), a type, zone or image that EC2 does not have, a configuration that ParallelCluster refuses.
