@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -179,7 +180,9 @@ def _unmount(paths: Paths) -> None:
 
 def _mounts(paths: Paths) -> list[str]:
     """What is mounted in the folder, innermost first."""
-    mounts = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    lines = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    # proc(5): space, tab, line break and backslash are written as octal numbers.
+    mounts = [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), line.split()[1]) for line in lines]
     return sorted((m for m in mounts if Path(m).is_relative_to(paths.root)), reverse=True)
 
 

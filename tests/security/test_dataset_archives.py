@@ -381,3 +381,42 @@ def test_more_files_than_the_file_system_can_take(host: Host, monkeypatch: pytes
 
     host.tar("a.tar", many)
     assert "make room or take a larger volume" in host.take()
+
+
+def with_global_headers(sizes: list[int]) -> bytes:
+    """A tar archive that begins with global headers of as many bytes each, and has one file."""
+    made = io.BytesIO()
+    for size in sizes:
+        header = tarfile.TarInfo("pax_global_header")
+        header.type, header.size = tarfile.XGLTYPE, size
+        text = f"{size} comment=".encode().ljust(size - 1, b"x") + b"\n"
+        made.write(header.tobuf(tarfile.USTAR_FORMAT) + text.ljust(-(-size // 512) * 512, b"\0"))
+    with tarfile.open(fileobj=made, mode="a" if not sizes else "w", format=tarfile.USTAR_FORMAT) as archive:
+        member = tarfile.TarInfo("a")
+        member.size = 1
+        archive.addfile(member, io.BytesIO(b"a"))
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz"])
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [([52], ""), ([5000], "a global header of 5000 bytes"), ([52, 52], "more than one global header")],
+)
+def test_global_headers_are_few_and_short(host: Host, kind: str, sizes: list[int], words: str) -> None:
+    """tarfile copies their keys into every member, so that a small archive took gigabytes."""
+    data = with_global_headers(sizes)
+    (host.source / f"a.{kind}").write_bytes(gzip.compress(data) if kind == "tar.gz" else data)
+    said = host.take()
+    assert words in said if words else said == ""
+
+
+def test_a_tar_archive_with_a_zip_at_its_end_is_judged_as_a_tar(host: Host) -> None:
+    end = io.BytesIO()
+    with zipfile.ZipFile(end, "w") as archive:
+        archive.writestr("b", "b")
+    long = tarfile.TarInfo("long")
+    long.type, long.size = tarfile.XHDTYPE, 8 * MIB
+    data = gzip.compress(long.tobuf(tarfile.USTAR_FORMAT) + bytes(long.size))
+    (host.source / "a.tar.gz").write_bytes(data + end.getvalue())
+    assert "a header of" in host.take()

@@ -22,7 +22,8 @@ COMMON = frozenset(
     {"variable", "kind", "when", "value", "empty", "each", "sentence", "wanted", "condition"},
 )
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_USER_OF_URL = re.compile(r"(?<=://)[^/@\s]*@")
+# Greedy, since a password may hold what ends it elsewhere.
+_USER_OF_URL = re.compile(r"(?<=://)\S*@")
 
 
 class Kind(NamedTuple):

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
+    MOST_PATHS,
     Budget,
     Guard,
     Member,
@@ -52,6 +53,11 @@ DAMAGED = (
 Count = Callable[[int], None]
 
 
+LONGEST_GLOBAL_HEADER = 4096
+# Of a zip with members, and of an empty one.
+ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
+
+
 class Header(tarfile.TarInfo):
     """A header of a tar archive that is judged before tarfile acts on it."""
 
@@ -64,9 +70,17 @@ class Header(tarfile.TarInfo):
             raise UnsafeMemberError(f"the member {made.name[:100]!r} has a size below zero")
         if made.type in LONG_HEADERS and made.size > LONGEST_HEADER:
             raise UnsafeMemberError(f"it has a header of {made.size} bytes")
+        # Its keys are copied into every member that follows; git archive writes one of some 50 bytes.
+        if made.type == tarfile.XGLTYPE and made.size > LONGEST_GLOBAL_HEADER:
+            raise UnsafeMemberError(f"it has a global header of {made.size} bytes")
         if made.type == tarfile.GNUTYPE_SPARSE:
             raise _sparse(made.name)
         return made
+
+    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type == tarfile.XGLTYPE and archive.pax_headers:
+            raise UnsafeMemberError("it has more than one global header")
+        return super()._proc_pax(archive)  # type: ignore[misc]
 
     def _proc_gnusparse_10(self, next: tarfile.TarInfo, *_more: Any) -> None:
         """The map lies in the data, and may be as long as it likes."""
@@ -148,7 +162,10 @@ class _Archive:
 
     def run(self, path: str) -> None:
         with ThreadPoolExecutor(WRITERS) as pool:
-            if zipfile.is_zipfile(path) and not tarfile.is_tarfile(path):
+            with open(path, "rb") as file:
+                start = file.read(len(ZIP_STARTS[0]))
+            # By its first bytes: a zip's directory may stand at the end of anything.
+            if start in ZIP_STARTS and zipfile.is_zipfile(path):
                 self._zip(path, pool)
             else:
                 self._tar(path, pool)
@@ -159,7 +176,12 @@ class _Archive:
         try:
             with tarfile.open(path, "r:", tarinfo=Header) as archive, open(path, "rb") as data:
                 # One by one: the next header is looked for where this one says.
-                pairs = [(_of_tar(item), item) for item in archive]
+                pairs = []
+                for item in archive:
+                    pairs.append((_of_tar(item), item))
+                    item.pax_headers = {}
+                    if len(pairs) > MOST_PATHS:
+                        raise UnsafeMemberError(f"it has more than {MOST_PATHS} members")
                 self._begun = True
                 _wait(
                     [

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import ROLE_TAG, SET_TAG, tags_of
+
 Item = dict[str, Any]
 Request = tuple[str, Item]
 
@@ -45,6 +47,8 @@ class Kind(NamedTuple):
     going: tuple[str, ...] = ()
     wait: int = 0
     filters: str = "Filters"
+    # Where the tag of the cluster alone may be somebody else's: one of these must be there as well.
+    marks: tuple[str, ...] = ()
 
 
 def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argument: str = "", **more: Any) -> Kind:
@@ -77,8 +81,12 @@ KINDS = (
         wait=600,
         filters="Filter",
     ),
-    # Only those with the tag: one that was borrowed is set free by what used it, and stays its owner's.
-    _kind("addresses", "describe_addresses", "Addresses", "PublicIp", "release_address", argument="AllocationId"),
+    # One with the tag of the cluster alone was lent by the user (see _ec2/addresses.py) and stays the user's.
+    _kind(
+        *("addresses", "describe_addresses", "Addresses", "PublicIp", "release_address"),
+        argument="AllocationId",
+        marks=(SET_TAG, ROLE_TAG),
+    ),
     # Their routes are in the route tables.
     Kind(
         "VPC endpoints",
@@ -141,7 +149,11 @@ def found_in(kind: Kind, answer: Mapping[str, Any]) -> list[Item]:
     items: list[Any] = [answer]
     for key in kind.items:
         items = [inner for item in items for inner in item.get(key) or ()]
-    return [item for item in items if state_of(item) not in kind.gone]
+    return [item for item in items if state_of(item) not in kind.gone and _is_marked(kind, item)]
+
+
+def _is_marked(kind: Kind, item: Item) -> bool:
+    return not kind.marks or any(mark in tags_of(item) for mark in kind.marks)
 
 
 def names_of(kind: Kind, items: list[Item]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import KINDS, refusal
+from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import KINDS, refusal, shown
 
 VALUES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
     "text": ({}, ["a b"], ["", "a\nb", 3, None]),
@@ -107,3 +107,8 @@ def test_what_only_some_rules_allow() -> None:
     assert refusal(mirror, "file:///srv/mirror") != ""
     assert refusal({**mirror, "files": True}, "file:///srv/mirror") == ""
     assert refusal({**mirror, "files": True}, "file://host/mirror") != ""
+
+
+@pytest.mark.parametrize("url", ["https://aws:abc/def@host/simple", "https://aws:a@bc@host/", "ftp://user:secret@host"])
+def test_no_password_of_a_url_is_quoted(url: str) -> None:
+    assert shown(url).startswith(url.partition("://")[0] + "://...@host")

@@ -267,7 +267,12 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
         "use DataRepositoryAssociations",
     ),
     # access
-    "ssh from everywhere": (put("HeadNode/Ssh/AllowedIps", "0.0.0.0/0"), "HeadNode/Ssh/AllowedIps", "whole Internet"),
+    "ssh from everywhere": (put("HeadNode/Ssh/AllowedIps", "0.0.0.0/0"), "HeadNode/Ssh/AllowedIps", "large part"),
+    "ssh from half the Internet": (
+        put("HeadNode/Ssh/AllowedIps", "128.0.0.0/1"),
+        "HeadNode/Ssh/AllowedIps",
+        "large part",
+    ),
     "ssh without a word": (put("HeadNode/Ssh/AllowedIps", None), "HeadNode/Ssh/AllowedIps", "is missing"),
     "desktop from everywhere": (put("HeadNode/Dcv", {"Enabled": True}), "HeadNode/Dcv/AllowedIps", "is missing"),
     "script that may not be read": (

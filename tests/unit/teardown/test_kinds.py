@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, SET_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import (
     KINDS,
     Kind,
@@ -85,6 +86,18 @@ def test_instances_lie_in_reservations_and_have_a_record_as_their_state() -> Non
     found = found_in(kind, answer)
     assert names_of(kind, found) == ["i-1", "i-3"]
     assert [list(deletion(kind, item)) for item in found] == [[("terminate_instances", {"InstanceIds": ["i-1"]})], []]
+
+
+def test_an_address_that_was_lent_is_not_released() -> None:
+    kind = BY_NAME["addresses"]
+    marks = {"198.51.100.1": [], "198.51.100.2": [SET_TAG], "198.51.100.3": [ROLE_TAG]}
+    answer = {
+        "Addresses": [
+            {"PublicIp": address, "Tags": [{"Key": key, "Value": "a"} for key in (CLUSTER_TAG, *more)]}
+            for address, more in marks.items()
+        ]
+    }
+    assert names_of(kind, found_in(kind, answer)) == ["198.51.100.2", "198.51.100.3"]
 
 
 def test_every_association_and_attachment_goes_first() -> None:

@@ -24,7 +24,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.vi
 )
 
 _CLUSTER_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-_EVERYWHERE = re.compile(r"0\.0\.0\.0/0|[\d.]+/0")
+# Prefixes of fewer than 8 bits; how narrow a network has to be is the roles' to say.
+_EVERYWHERE = re.compile(r"[\d.]+/0*[0-7]|[0-9a-fA-F:]*:[0-9a-fA-F:.]*/0*(?:[0-9]|1[0-5])")
 MAXIMUM_TAGS = 40
 MAXIMUM_POOLS = 10
 POOLS = ("LoginNodes", "Pools")
@@ -85,7 +86,8 @@ def doors(view: View) -> Iterator[Finding]:
         elif _EVERYWHERE.fullmatch(str(value)):
             yield Finding(
                 key,
-                f"{key}: {value} is the whole Internet; give the addresses that may log in, such as 198.51.100.7/32",
+                f"{key}: {value} is a large part of the Internet; give the addresses that may log in, such as "
+                "198.51.100.7/32",
             )
 
 
