@@ -21,6 +21,7 @@ seconds (TORCH_ELASTIC_SHUTDOWN_TIMEOUT in newer releases) and names no code.
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -321,6 +322,10 @@ def main() -> int:
     code = train(trainer)
     # No process may be gone while another still speaks to it. A barrier of the xla process group does nothing.
     dist.barrier(group=trainer.backend.control)
+    # DistributedDataParallel's reducer must not be the last to hold the process group: it would end it with Python's
+    # lock in its hand, and wait for ever for a thread of gloo that wants the lock to free the tensors of the barrier.
+    del trainer
+    gc.collect()
     dist.destroy_process_group()
     return code
 
