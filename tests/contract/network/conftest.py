@@ -15,6 +15,7 @@ import boto3
 import pytest
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api
+from tests.contract.warm_python import warm_python
 
 Item = dict[str, Any]
 RECAP = re.compile(r"localhost .*changed=(\d+)")
@@ -28,7 +29,7 @@ class Controller:
         key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(folder / "lab")]
         subprocess.run(key, check=True)
         self.variables: Item = {
-            "ansible_python_interpreter": sys.executable,
+            "ansible_python_interpreter": warm_python(),
             "trainium_region": REGION,
             "trainium_ssh_private_key_file": str(folder / "lab"),
         }

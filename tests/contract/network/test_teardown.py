@@ -30,13 +30,16 @@ class World:
         self.subnet = ec2.create_subnet(
             VpcId=self.vpc, CidrBlock="10.9.0.0/20", AvailabilityZone=self.zone, TagSpecifications=tagged("subnet")
         )["Subnet"]["SubnetId"]
+        # One with the tag of the cluster alone would be the user's.
+        role = {"Key": "trainium:role", "Value": "network"}
+        allocated = [{"ResourceType": "elastic-ip", "Tags": [*tagged("elastic-ip")[0]["Tags"], role]}]
         # Without an internet gateway it fails; EC2 shows it for an hour.
-        spare = ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))["AllocationId"]
+        spare = ec2.allocate_address(Domain="vpc", TagSpecifications=allocated)["AllocationId"]
         self.failed = self._nat(spare, tagged("natgateway"))
         made = ec2.create_internet_gateway(TagSpecifications=tagged("internet-gateway"))["InternetGateway"]
         self.gateway = made["InternetGatewayId"]
         ec2.attach_internet_gateway(InternetGatewayId=self.gateway, VpcId=self.vpc)
-        address = ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))["AllocationId"]
+        address = ec2.allocate_address(Domain="vpc", TagSpecifications=allocated)["AllocationId"]
         self.nat = self._nat(address, tagged("natgateway"))
         table = ec2.create_route_table(VpcId=self.vpc, TagSpecifications=tagged("route-table"))["RouteTable"]
         self.table = table["RouteTableId"]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_python
 from tests.sandbox_driver import REPOSITORY
 
 Item = dict[str, Any]
@@ -98,7 +99,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         path = str(REPOSITORY / "playbooks" / "node.yml")
         plays.append({"name": name, "ansible.builtin.import_playbook": path, "vars": {**common, **variables}})
     (folder / "plays.yml").write_text(json.dumps(plays))
-    extra = {"ansible_become": False, "ansible_python_interpreter": sys.executable}
+    extra = {"ansible_become": False, "ansible_python_interpreter": warm_python()}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,"]
     done = subprocess.run(
         [*command, "--extra-vars", json.dumps(extra), str(folder / "plays.yml")],

@@ -19,6 +19,7 @@ import yaml
 
 from tests.contract.conftest import CREDENTIALS, REPOSITORY
 from tests.contract.pcluster.rehearsals import ACCEPTED, rehearse
+from tests.contract.warm_python import PCLUSTER, warm_python
 from tests.unit.pcluster.pcluster_samples import ALL_PRESETS, configuration_of
 
 Variables = dict[str, Any]
@@ -244,12 +245,12 @@ def write(site: Any, folder: Path, cases: dict[str, Variables]) -> dict[str, Wri
     }
     (folder / "play.yml").write_text(json.dumps([play]))
     variables = {
-        "ansible_python_interpreter": sys.executable,
+        "ansible_python_interpreter": warm_python(),
         "trainium_cluster_name": "bert",
         "trainium_backend": "pcluster",
         "trainium_key_name": "presets",
         "trainium_ssh_allowed_cidrs": ["198.51.100.7/32"],
-        "parallelcluster_python": sys.executable,
+        "parallelcluster_python": warm_python(*PCLUSTER),
     }
     (folder / "variables.json").write_text(json.dumps(variables))
     environment = {key: value for key, value in site.variables.items() if not key.startswith("ANSIBLE_")}

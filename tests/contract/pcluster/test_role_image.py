@@ -57,4 +57,6 @@ def test_the_same_again_builds_nothing(role: Role) -> None:
 
 
 def test_an_operating_system_without_an_image_is_refused(role: Role) -> None:
-    assert "ubuntu1804 is not one of" in role.bad(tasks_from="image", parallelcluster_image_os="ubuntu1804")
+    assert "parallelcluster_image_os is 'ubuntu1804'; use one of ubuntu2404" in role.bad(
+        tasks_from="image", parallelcluster_image_os="ubuntu1804"
+    )

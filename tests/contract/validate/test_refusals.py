@@ -19,6 +19,7 @@ import pytest
 import yaml
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Account
+from tests.contract.warm_python import warm_python
 
 Item = dict[str, Any]
 CASES: list[Item] = yaml.safe_load(Path(__file__).with_name("refusals.yml").read_text(encoding="utf-8"))
@@ -28,7 +29,7 @@ DEFAULTS: dict[str, Item] = {"parallelcluster": {"trainium_backend": "pcluster"}
 DEFAULT_SYSTEM = {"distribution": "Ubuntu", "distribution_version": "24.04"}
 
 
-LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": warm_python()}
 
 
 def key_of(folder: Path) -> Item:
