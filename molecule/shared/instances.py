@@ -116,6 +116,7 @@ DELETED: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
         CapacityReservationId=thing["CapacityReservationId"]
     ),
     "nat_gateways": delete_nat_gateway,
+    "vpc_endpoints": lambda ec2, thing: ec2.delete_vpc_endpoints(VpcEndpointIds=[thing["VpcEndpointId"]]),
     "addresses": lambda ec2, thing: ec2.release_address(AllocationId=thing["AllocationId"]),
     "volumes": lambda ec2, thing: ec2.delete_volume(VolumeId=thing["VolumeId"]),
     "network_interfaces": lambda ec2, thing: ec2.delete_network_interface(
@@ -145,6 +146,7 @@ def found(ec2: Any, kind: str, cluster: str) -> list[dict[str, Any]]:
         thing
         for thing in things
         if {"Key": "trainium:cluster", "Value": cluster} in (thing.get("Tags") or thing.get("TagSet") or [])
+        and thing.get("State") != "deleted"
     ]
 
 
