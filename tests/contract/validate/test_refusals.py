@@ -154,7 +154,8 @@ def test_a_role_alone_checks_first(role: str) -> None:
 def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, variables: Item, sentence: str) -> None:
     environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"}
     # Slurm alone keeps the other roles from an image that they take.
-    others = {"neuron_torch": "2.8", "neuron_sdk_version": "2.28.1", "trainium_training": {"packages": []}}
+    others: Item = {"neuron_torch": "2.8", "neuron_sdk_version": "2.28.1", "trainium_training": {"packages": []}}
+    others["trainium_private_access"] = True
     more = json.dumps({**others, **variables})
     done = play(tmp_path, "--extra-vars", more, str(PLAYBOOK), **environment)
     assert done.returncode == 2, done.stdout
