@@ -25,7 +25,7 @@ COUNTERS = {"CompileTime": "graphs", "ExecuteTime": "executions"}
 
 def counted() -> dict[str, int]:
     """What torch_xla has compiled and executed since the process began."""
-    import torch_xla.debug.metrics as metrics
+    from torch_xla.debug import metrics
 
     return {short: (metrics.metric_data(name) or [0])[0] for name, short in COUNTERS.items()}
 

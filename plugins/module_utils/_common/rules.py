@@ -70,11 +70,8 @@ def number_of(value: Any) -> float | None:
 
 
 def _in_range(value: float | None, rule: Rule) -> bool:
-    return (
-        value is not None
-        and value == value  # not NaN
-        and rule.get("minimum", float("-inf")) <= value <= rule.get("maximum", float("inf"))
-    )
+    # NaN is in no range.
+    return value is not None and rule.get("minimum", float("-inf")) <= value <= rule.get("maximum", float("inf"))
 
 
 def _whole(value: Any, rule: Rule) -> bool:

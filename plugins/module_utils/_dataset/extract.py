@@ -54,6 +54,7 @@ Count = Callable[[int], None]
 
 
 LONGEST_GLOBAL_HEADER = 4096
+GLOBAL_HEADER = tarfile.XGLTYPE
 # Of a zip with members, and of an empty one.
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -77,10 +78,10 @@ class Header(tarfile.TarInfo):
             raise _sparse(made.name)
         return made
 
-    def _proc_pax(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type == tarfile.XGLTYPE and archive.pax_headers:
+    def _proc_pax(self, tarfile: Any) -> Any:
+        if self.type == GLOBAL_HEADER and tarfile.pax_headers:
             raise UnsafeMemberError("it has more than one global header")
-        return super()._proc_pax(archive)  # type: ignore[misc]
+        return super()._proc_pax(tarfile)  # type: ignore[misc]
 
     def _proc_gnusparse_10(self, next: tarfile.TarInfo, *_more: Any) -> None:
         """The map lies in the data, and may be as long as it likes."""
