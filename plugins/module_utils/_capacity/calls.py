@@ -13,7 +13,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import POOL
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
 # CreateGroup as EC2 wants it for a group that launches may target.
@@ -26,11 +26,9 @@ CONFIGURATION = [
 ]
 PAGE_SIZE = 1000
 
-_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
-
 
 @one_call("list the capacity reservations")
-@_retried
+@retried
 def describe(client: Client, filters: Mapping[str, Any]) -> list[Item]:
     """The ``CapacityReservations[]`` items that match on the server's side, cancelled ones too while EC2 shows them."""
     pages = client.get_paginator("describe_capacity_reservations").paginate(
@@ -70,19 +68,19 @@ def dry_run(client: Client, request: Mapping[str, Any]) -> None:
 
 
 @one_call("modify the capacity reservation")
-@_retried
+@retried
 def modify(client: Client, request: Mapping[str, Any]) -> None:
     client.modify_capacity_reservation(**request)
 
 
 @one_call("cancel the capacity reservation")
-@_retried
+@retried
 def cancel(client: Client, reservation_id: str) -> None:
     client.cancel_capacity_reservation(CapacityReservationId=reservation_id)
 
 
 @one_call("list the groups of the capacity reservation")
-@_retried
+@retried
 def groups_of(client: Client, reservation_id: str) -> list[str]:
     """The ARNs of the groups that the reservation is in."""
     pages = client.get_paginator("get_groups_for_capacity_reservation").paginate(CapacityReservationId=reservation_id)
@@ -90,7 +88,7 @@ def groups_of(client: Client, reservation_id: str) -> list[str]:
 
 
 @one_call("describe the resource group")
-@_retried
+@retried
 def group_types(client: Client, name: str) -> list[str] | None:
     """The types of a group's configuration; None where there is no such group."""
     try:
@@ -103,13 +101,13 @@ def group_types(client: Client, name: str) -> list[str] | None:
 
 
 @one_call("describe the resource group")
-@_retried
+@retried
 def group_arn(client: Client, name: str) -> str:
     return str(client.get_group(Group=name)["Group"]["GroupArn"])
 
 
 @one_call("make the resource group")
-@_retried
+@retried
 def create_group(client: Client, name: str, tags: Mapping[str, str]) -> str:
     """The ARN of a new group for capacity reservations."""
     made = client.create_group(Name=name, Configuration=CONFIGURATION, Tags=dict(tags))
@@ -117,13 +115,13 @@ def create_group(client: Client, name: str, tags: Mapping[str, str]) -> str:
 
 
 @one_call("put the capacity reservation into the resource group")
-@_retried
+@retried
 def group(client: Client, name: str, arns: Sequence[str]) -> None:
     _all_done(client.group_resources(Group=name, ResourceArns=list(arns)), f"put it into the resource group {name}")
 
 
 @one_call("take the capacity reservation out of the resource group")
-@_retried
+@retried
 def ungroup(client: Client, name: str, arns: Sequence[str]) -> None:
     _all_done(client.ungroup_resources(Group=name, ResourceArns=list(arns)), f"take it out of the group {name}")
 
@@ -136,7 +134,7 @@ def _all_done(answer: Mapping[str, Any], description: str) -> None:
 
 
 @one_call("list what is in the resource group")
-@_retried
+@retried
 def members(client: Client, name: str) -> list[str]:
     """The ARNs in a group."""
     found = client.get_paginator("list_group_resources").paginate(Group=name).build_full_result()
@@ -144,7 +142,7 @@ def members(client: Client, name: str) -> list[str]:
 
 
 @one_call("list the resource groups")
-@_retried
+@retried
 def pools(client: Client) -> list[str]:
     """The ARNs of the account's groups of capacity reservations."""
     only = [{"Name": "configuration-type", "Values": [POOL]}]
@@ -153,7 +151,7 @@ def pools(client: Client) -> list[str]:
 
 
 @one_call("read the tags of the resource group")
-@_retried
+@retried
 def group_tags(client: Client, arn: str) -> dict[str, str]:
     """A group's tags; none for a group that has gone meanwhile."""
     try:
@@ -165,7 +163,7 @@ def group_tags(client: Client, arn: str) -> dict[str, str]:
 
 
 @one_call("delete the resource group")
-@_retried
+@retried
 def delete_group(client: Client, name: str) -> None:
     try:
         client.delete_group(Group=name)

@@ -21,6 +21,9 @@ Client = Any
 Item = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# For a call that is throttled: once more, after growing pauses.
+retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+
 # Codes with which the same call may succeed soon. Where a failure says nothing, botocore takes the HTTP status as code.
 TRANSIENT_CODES = (
     "RequestLimitExceeded",
@@ -97,7 +100,7 @@ def unreadable(description: str) -> AwsCallError:
 def pages(client: Client, operation: str, **request: Any) -> Item:
     """All pages of a describe call, each retried when throttled."""
 
-    @AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+    @retried
     def collect() -> Item:
         return dict(client.get_paginator(operation).paginate(**request).build_full_result())
 

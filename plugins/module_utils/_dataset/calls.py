@@ -9,14 +9,11 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
-_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 
-
-@_retried
+@retried
 def _list(client: Client, bucket: str, prefix: str, most: int) -> Item:
     pages = client.get_paginator("list_objects_v2").paginate(
         Bucket=bucket, Prefix=prefix, PaginationConfig={"MaxItems": most}
@@ -29,7 +26,7 @@ def _list(client: Client, bucket: str, prefix: str, most: int) -> Item:
     return {"objects": found[:most], "region": region}
 
 
-@_retried
+@retried
 def _head(client: Client, bucket: str, key: str) -> Item:
     found = client.head_object(Bucket=bucket, Key=key)
     region = found.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("x-amz-bucket-region", "")

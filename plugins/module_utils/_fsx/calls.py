@@ -10,14 +10,11 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call
-
-_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
 
 
 @one_call("list the file systems")
-@_retried
+@retried
 def describe_all(client: Client) -> list[Item]:
     """Every ``FileSystems[]`` item of the region; FSx has no filters."""
     found = client.get_paginator("describe_file_systems").paginate().build_full_result()
@@ -25,7 +22,7 @@ def describe_all(client: Client) -> list[Item]:
 
 
 @one_call("describe the file system")
-@_retried
+@retried
 def describe(client: Client, identity: str) -> Item | None:
     """The file system; None when there is none by that id."""
     try:
@@ -38,27 +35,27 @@ def describe(client: Client, identity: str) -> Item | None:
 
 
 @one_call("make the file system")
-@_retried
+@retried
 def create(client: Client, request: Mapping[str, Any]) -> Item:
     """The new file system. Safe to repeat: the request carries a ClientRequestToken."""
     return dict(client.create_file_system(**request)["FileSystem"])
 
 
 @one_call("change the file system")
-@_retried
+@retried
 def update(client: Client, request: Mapping[str, Any]) -> None:
     """Safe to repeat like ``create``."""
     client.update_file_system(**request)
 
 
 @one_call("tag the file system")
-@_retried
+@retried
 def tag(client: Client, arn: str, tags: Sequence[Mapping[str, str]]) -> None:
     client.tag_resource(ResourceARN=arn, Tags=list(tags))
 
 
 @one_call("delete the file system")
-@_retried
+@retried
 def delete(client: Client, identity: str) -> None:
     """One that is gone already is fine."""
     try:

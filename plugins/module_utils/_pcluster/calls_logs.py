@@ -9,20 +9,17 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, retried
 
 Client = Any
 Item = dict[str, Any]
-
-_RETRY = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 
 
 @one_call("list the log groups")
 def log_groups(client: Client, prefix: str) -> list[str]:
     """Names of the log groups that begin so."""
     pages = client.get_paginator("describe_log_groups")
-    found = _RETRY(lambda: pages.paginate(logGroupNamePrefix=prefix).build_full_result())()
+    found = retried(lambda: pages.paginate(logGroupNamePrefix=prefix).build_full_result())()
     return [group["logGroupName"] for group in found.get("logGroups", ())]
 
 
@@ -30,7 +27,7 @@ def log_groups(client: Client, prefix: str) -> list[str]:
 def delete_log_group(client: Client, name: str) -> None:
     """Delete a log group; one that is gone already is fine."""
     try:
-        _RETRY(client.delete_log_group)(logGroupName=name)
+        retried(client.delete_log_group)(logGroupName=name)
     except aws.ClientError as error:
         if error.response["Error"]["Code"] != "ResourceNotFoundException":
             raise
@@ -40,7 +37,7 @@ def delete_log_group(client: Client, name: str) -> None:
 def log_streams(client: Client, group: str) -> list[Item]:
     """The streams of a group: ``logStreamName``, times in milliseconds."""
     pages = client.get_paginator("describe_log_streams")
-    return list(_RETRY(lambda: pages.paginate(logGroupName=group).build_full_result())().get("logStreams", ()))
+    return list(retried(lambda: pages.paginate(logGroupName=group).build_full_result())().get("logStreams", ()))
 
 
 @one_call("read the log")
@@ -57,7 +54,7 @@ def log_events(
     while True:
         # 10,000 is what one call gives at most.
         left = 10000 if limit is None else min(limit - len(events), 10000)
-        answer = _RETRY(client.get_log_events)(**request, limit=left)
+        answer = retried(client.get_log_events)(**request, limit=left)
         page = [{"timestamp": item["timestamp"], "message": item["message"]} for item in answer["events"]]
         events = events + page if limit is None else page + events
         token = answer["nextForwardToken" if limit is None else "nextBackwardToken"]

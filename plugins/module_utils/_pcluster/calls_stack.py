@@ -10,14 +10,11 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
-from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, retried
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import begins
 
 Client = Any
 Item = dict[str, Any]
-
-_RETRY = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 
 
 def _unknown_stack(error: Exception) -> bool:
@@ -29,7 +26,7 @@ def _unknown_stack(error: Exception) -> bool:
 def describe_stack(client: Client, name: str) -> Item | None:
     """The stack of that name or ARN, None if there is none. A deleted one is found by its ARN only."""
     try:
-        stacks = _RETRY(client.describe_stacks)(StackName=name)["Stacks"]
+        stacks = retried(client.describe_stacks)(StackName=name)["Stacks"]
     except aws.ClientError as error:
         if _unknown_stack(error):
             return None
@@ -40,7 +37,7 @@ def describe_stack(client: Client, name: str) -> Item | None:
 @one_call("list the stacks")
 def stack_ids(client: Client, name: str) -> list[str]:
     """The ARNs of every stack that has or had a name; CloudFormation remembers deleted ones for 90 days."""
-    found = _RETRY(lambda: client.get_paginator("list_stacks").paginate().build_full_result())()
+    found = retried(lambda: client.get_paginator("list_stacks").paginate().build_full_result())()
     return [stack["StackId"] for stack in found.get("StackSummaries", ()) if stack["StackName"] == name]
 
 
@@ -51,7 +48,7 @@ def stack_events(client: Client, name: str, whole: bool = False) -> list[Item]:
     request = {"StackName": name}
     while True:
         try:
-            page = _RETRY(client.describe_stack_events)(**request)
+            page = retried(client.describe_stack_events)(**request)
         except aws.ClientError as error:
             if _unknown_stack(error):
                 return events
@@ -68,7 +65,7 @@ def stack_events(client: Client, name: str, whole: bool = False) -> list[Item]:
 @one_call("read the stack's template")
 def resource_count(client: Client, name: str) -> int:
     """How many resources the stack's template has; 0 where that cannot be known."""
-    body = _RETRY(client.get_template)(StackName=name)["TemplateBody"]
+    body = retried(client.get_template)(StackName=name)["TemplateBody"]
     # Boto3 decodes JSON. ParallelCluster writes YAML without any tag of CloudFormation's.
     if isinstance(body, str) and HAS_YAML:
         with suppress(Exception):

@@ -10,18 +10,16 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
     filters_of,
     one_call,
     pages,
+    retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import Kind, found_in
-
-_retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
 
 
 def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
@@ -34,14 +32,14 @@ def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
 def _described(client: Client, operation: str, request: Mapping[str, Any]) -> Item:
     if client.can_paginate(operation):
         return pages(client, operation, **request)
-    return dict(_retried(getattr(client, operation))(**request))
+    return dict(retried(getattr(client, operation))(**request))
 
 
 def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None:
     """One step of a deletion. What is gone already is fine."""
 
     @one_call(operation.replace("_", " "))
-    @_retried
+    @retried
     def call() -> None:
         try:
             answer = getattr(client, operation)(**arguments)
