@@ -8,7 +8,9 @@ import os
 import sys
 from typing import Any
 
-from sandbox import account, api, lifecycle, machine, settings
+from sandbox import lifecycle, machine, settings
+from sandbox.account import api
+from sandbox.account import environment as account
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 

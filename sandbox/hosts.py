@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import parallelcluster, standins
-from sandbox.forward import NAME as AWS_NAME
 from sandbox.image import suite, tag
-from sandbox.mirror import NAME as MIRROR_NAME
-from sandbox.mirror import PORT as MIRROR_PORT
+from sandbox.mirror.apt import NAME as MIRROR_NAME
+from sandbox.mirror.apt import PORT as MIRROR_PORT
+from sandbox.network.forward import NAME as AWS_NAME
 from sandbox.paths import Paths
 from sandbox.podman import IMAGE, Podman
 

@@ -14,10 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox import api, forward, image, machine, mirror, settings, standins, token, wheels
+from sandbox import image, machine, settings, standins
+from sandbox.account import api, token
 from sandbox.errors import SandboxError
+from sandbox.mirror import apt, wheels
+from sandbox.network import forward
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import Podman
+from sandbox.standins import wheels as standin_wheels
 
 ADDRESS = ["--host", api.HOST, "--port", str(api.PORT)]
 # Process -> its command line after the interpreter. Head nodes are hosts here, and signal by themselves.
@@ -87,9 +91,9 @@ def up(paths: Paths) -> str:
         machine.install_packages()
         podman.configure()
         image.build(paths, podman)
-        mirror.make_apt_repository(paths)
+        apt.make_apt_repository(paths)
         standins.make(paths)
-        wheels.make_pip_index(paths)
+        wheels.make_pip_index(paths, standin_wheels.digest(), standin_wheels.make)
         settings.write(paths)
         started = [service for service in SERVICES if _pid(paths, service) is None]
         if "emulator" in started and api.taken():

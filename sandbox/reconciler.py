@@ -11,9 +11,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from socketserver import BaseServer
 from threading import Event
 
-from sandbox import api, forward, mirror, parallelcluster, resolver
+from sandbox import parallelcluster
+from sandbox.account import api
 from sandbox.errors import SandboxError
 from sandbox.hosts import Hosts, Instance
+from sandbox.mirror import apt
+from sandbox.network import forward, resolver
 from sandbox.paths import Paths
 from sandbox.podman import Podman
 
@@ -77,7 +80,7 @@ class Reconciler:
         if instance.vpc_id not in self.servers:
             gateway = instance.gateway
             self.servers[instance.vpc_id] = [
-                mirror.serve(self.paths, gateway),
+                apt.serve(self.paths, gateway),
                 resolver.serve(gateway),
                 forward.serve(gateway),
             ]

@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sandbox import account, api, mirror, standins, wheels
+from sandbox import standins
+from sandbox.account import api
+from sandbox.account import environment as account
+from sandbox.mirror import apt, wheels
 from sandbox.paths import REPOSITORY, Paths
 
 
@@ -21,7 +24,7 @@ def variables(paths: Paths) -> str:
         if line.strip() and not line.startswith("#")
     ]
     packages = "".join(f"  - {requirement}\n" for requirement in requirements)
-    site = f"http://{mirror.NAME}:{mirror.PORT}"
+    site = f"http://{apt.NAME}:{apt.PORT}"
     fingerprints = standins.fingerprints(paths)
     return f"""\
 ---
@@ -43,13 +46,13 @@ neuron_repository_url: {site}/standins/neuron
 neuron_key_fingerprint: {fingerprints["neuron"]}
 neuron_venv_index_url: {site}/simple/
 neuron_venv_trusted_hosts:
-  - {mirror.NAME}
+  - {apt.NAME}
 neuron_venv_packages:
 {packages}# PyPI has it only for CUDA; the training does not use it.
 neuron_venv_torchvision_version: none
 monitoring_pip_index_url: {site}/simple/
 monitoring_pip_trusted_hosts:
-  - {mirror.NAME}
+  - {apt.NAME}
 
 # The library of ParallelCluster is in the environment of the sandbox itself.
 parallelcluster_python: {sys.executable}

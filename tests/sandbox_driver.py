@@ -17,7 +17,7 @@ from typing import Any
 
 import boto3
 
-from sandbox import account
+from sandbox.account import environment as account
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 RECAP = re.compile(r"^(\S+)\s+: ok=(\d+)\s+changed=(\d+)\s+unreachable=(\d+)\s+failed=(\d+)", re.MULTILINE)

@@ -16,7 +16,7 @@ import boto3
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from sandbox import account  # the checkout is not installed
+from sandbox.account import environment as account  # the checkout is not installed
 
 # One that offers the Trainium types as well.
 ZONE = "us-west-2d"

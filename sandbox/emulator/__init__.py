@@ -13,33 +13,26 @@ def install(pending: float = 0.0) -> None:
     Args:
         pending: seconds from pending to running, from stopping to stopped, from shutting-down to terminated.
     """
-    from sandbox.emulator import (
+    from sandbox.emulator import cloudformation, records
+    from sandbox.emulator.ec2 import (
         addresses,
         answers,
-        buckets,
         catalog,
-        cloudformation,
         dependencies,
         describe,
-        fleets,
-        fsx,
         gateways,
         instances,
         interfaces,
-        launch,
-        lifecycle,
         placement,
-        quotas,
-        records,
-        reservations,
-        resource_groups,
         tags,
         volumes,
     )
+    from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances
+    from sandbox.emulator.services import buckets, fsx, resource_groups
 
     for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
-    for module in (launch, fleets, dependencies, volumes, catalog, quotas, buckets, cloudformation):
+    for module in (run_instances, fleets, dependencies, volumes, catalog, quotas, buckets, cloudformation):
         module.install()
     resource_groups.install()
     lifecycle.install(pending)

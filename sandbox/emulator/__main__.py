@@ -9,8 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
-from sandbox import token
-from sandbox.emulator import catalog, install, state
+from sandbox.account import token
+from sandbox.emulator import install, state
+from sandbox.emulator.ec2 import catalog
 from sandbox.paths import Paths
 
 
@@ -32,7 +33,7 @@ def main() -> int:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from moto.server import run_simple
 
-    from sandbox.emulator.control import Application
+    from sandbox.emulator.server.control import Application
 
     # The call log says more than a line for each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from sandbox import image
 from sandbox.commands import run
-from sandbox.mirror import make_apt_repository
+from sandbox.mirror.apt import make_apt_repository
+from sandbox.mirror.wheels import hosts_python
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import IMAGE, Podman
-from sandbox.wheels import hosts_python
 
 ROOTFS = REPOSITORY / "sandbox" / "parallelcluster" / "rootfs"
 VERSION = "3.16.1"

@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 
 from sandbox.image import suite
-from sandbox.mirror import index_packages
+from sandbox.mirror.apt import index_packages
+from sandbox.mirror.signing import Key
 from sandbox.paths import Paths
-from sandbox.signing import Key
 from sandbox.standins import efa, neuron
 
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from sandbox.machine import os_release
-from sandbox.signing import Key
+from sandbox.mirror.signing import Key
 from sandbox.standins.debs import Package
 
 HERE = Path(__file__).resolve().parent

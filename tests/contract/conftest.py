@@ -19,7 +19,7 @@ from typing import Any
 import boto3
 import pytest
 
-from sandbox import token
+from sandbox.account import token
 from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -5,14 +5,14 @@ import-linter does not see namespace packages without ``__init__.py``, which is 
 * A pure file imports the standard library's pure part and pure files: no SDK, no process, no network, no Ansible.
 * ``calls`` never imports ``run``; a ``run`` is imported by its own subject and by plugins only.
 * A subject imports only from subjects that stand before it in `SUBJECTS`, so that there is no cycle.
-* In ``sandbox/`` no two rooms import each other.
+* In ``sandbox/`` no two files and no two folders import each other.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -186,25 +186,30 @@ def module_utils(root: Path = ROOT) -> list[str]:
     return [problem for name, path in paths.items() for problem in problems_of(name, path.read_text(), files)]
 
 
-def sandbox_rooms(root: Path = ROOT) -> list[str]:
-    """Cycles between the files of sandbox/, each of which is a room."""
+def rooms_of(imports: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    """Edges between neighbours: ``a.b.x`` that imports ``a.c.y`` is the folder ``a.b`` that imports ``a.c``."""
     edges: dict[str, set[str]] = {}
+    for me, other in imports:
+        mine, theirs = me.split("."), other.split(".")
+        depth = next((at for at, (one, two) in enumerate(zip(mine, theirs)) if one != two), None)
+        # A package that lists its parts is no cycle, nor is a part that reads what its package says of itself.
+        if depth is not None:
+            edges.setdefault(".".join(mine[: depth + 1]), set()).add(".".join(theirs[: depth + 1]))
+    return edges
+
+
+def sandbox_rooms(root: Path = ROOT) -> list[str]:
+    """Cycles in sandbox/: no two files of a folder, and no two folders side by side, import each other."""
     paths = {
-        ".".join(path.relative_to(root).with_suffix("").parts): path
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
         for path in sorted((root / "sandbox").rglob("*.py"))
-        if "rootfs" not in path.parts and "standins" not in path.parts
+        if "rootfs" not in path.parts
     }
-    names = {name.removesuffix(".__init__"): name for name in paths}
-    for name, path in paths.items():
-        me = name.removesuffix(".__init__")
-        for found in imports_of(path.read_text()):
-            other = found.name
-            while other and other not in names:
-                other = other.rpartition(".")[0]
-            # A package that lists its parts is no cycle.
-            if other and other != me and not me.startswith(f"{other}."):
-                edges.setdefault(me, set()).add(other)
-    return cycles(edges)
+    files = frozenset(paths)
+    imports = (
+        (me, _file_of(found.name, files)) for me, path in paths.items() for found in imports_of(path.read_text())
+    )
+    return cycles(rooms_of((me, other) for me, other in imports if other))
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from sandbox.signing import Key
+from sandbox.mirror.signing import Key
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MODULES = "ansible_collections.trainium.cluster.plugins.modules.internal"

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from sandbox import __main__ as command_line
-from sandbox import account, api, settings
+from sandbox import settings
+from sandbox.account import api
+from sandbox.account import environment as account
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 from tests import sandbox_driver

@@ -12,9 +12,10 @@ from typing import Any
 import boto3
 import pytest
 
-from sandbox import api as control
-from sandbox import lifecycle, machine, token
-from sandbox.emulator import guard
+from sandbox import lifecycle, machine
+from sandbox.account import api as control
+from sandbox.account import token
+from sandbox.emulator.server import guard
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 from tests.contract.conftest import CREDENTIALS, REGION, Api

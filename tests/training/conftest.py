@@ -22,7 +22,7 @@ from tests.training import xla_environment
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = REPOSITORY / "roles" / "training_job" / "files" / "bert"
-REQUIREMENTS = REPOSITORY / "sandbox" / "requirements-nodes.txt"
+REQUIREMENTS = REPOSITORY / "sandbox" / "mirror" / "requirements-nodes.txt"
 LINE = re.compile(r"^LOG .* - \((\d+), (\d+)\) step_loss : (\S+) learning_rate : (\S+) ", re.MULTILINE)
 # A model that learns within seconds, on one core a process.
 MODEL = ["--batch_size=8", "--lr=0.005", "--warmup_steps=5", "--hidden_size=32", "--layers=1", "--heads=2"]

@@ -6,8 +6,8 @@ from typing import Any
 
 from moto.ec2.models import ec2_backends
 
-from sandbox.emulator import launch
 from sandbox.emulator.cloudformation.resource import Properties, Resource
+from sandbox.emulator.launch import run_instances
 
 # Properties with another name or form than in RunInstances.
 OTHERS = ("AvailabilityZone", "IamInstanceProfile", "LaunchTemplate", "Monitoring", "SecurityGroups", "Tags", "Tenancy")
@@ -27,7 +27,8 @@ class ClusterInstance(Resource):
             request["Placement"] = {"AvailabilityZone": wanted["AvailabilityZone"]}
         if wanted.get("Tags"):
             request["TagSpecifications"] = [{"ResourceType": "instance", "Tags": wanted["Tags"]}]
-        self.instance = launch.run(self.account, self.region, {**request, "MinCount": 1, "MaxCount": 1}).instances[0]
+        request |= {"MinCount": 1, "MaxCount": 1}
+        self.instance = run_instances.run(self.account, self.region, request).instances[0]
         self.identity = self.instance.id
         tags = {
             "aws:cloudformation:logical-id": self.context["LogicalId"],

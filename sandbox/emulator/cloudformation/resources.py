@@ -12,8 +12,8 @@ from moto.fsx.models import fsx_backends
 from moto.moto_api._internal import mock_random
 
 from sandbox.emulator.cloudformation.resource import Properties, Resource
+from sandbox.emulator.ec2.placement import GROUPS
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.placement import GROUPS
 from sandbox.emulator.records import store
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from sandbox.emulator.control import CALLER
+from sandbox.emulator.server.control import CALLER
 from tests.contract.network.conftest import Controller, changed
 
 NAME = "bert"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.imports import PACKAGE, cycles, module_utils, problems_of, sandbox_rooms
+from tests.lint.imports import PACKAGE, cycles, module_utils, problems_of, rooms_of, sandbox_rooms
 
 FILES = frozenset({"_ec2.plan", "_ec2.calls", "_ec2.run", "_fsx.plan", "_fsx.calls", "_fsx.run", "_common.files"})
 
@@ -47,3 +47,8 @@ def test_what_is_allowed(me: str, source: str) -> None:
 def test_a_cycle_is_named() -> None:
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["these import each other: a -> b -> c -> a"]
     assert cycles({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
+def test_folders_that_import_each_other_are_named_where_their_files_do_not() -> None:
+    imports = [("top.ec2.a", "top.fsx.b"), ("top.fsx.c", "top.ec2.d"), ("top.ec2", "top.ec2.a"), ("top.ec2.a", "top")]
+    assert cycles(rooms_of(imports)) == ["these import each other: top.ec2 -> top.fsx -> top.ec2"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.signing import Key
+from sandbox.mirror.signing import Key
 
 MODULES = "ansible_collections.trainium.cluster.plugins.modules.internal"
 

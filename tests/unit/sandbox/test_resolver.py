@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from sandbox import resolver
+from sandbox.network import resolver
 
 
 def query(name: str, kind: int = resolver.A) -> bytes:

@@ -18,8 +18,8 @@ from typing import Any
 import moto.ec2.models.instances as models
 from moto.core.utils import utcnow
 
-from sandbox.emulator import capacity
 from sandbox.emulator.errors import refuse
+from sandbox.emulator.launch import capacity
 from sandbox.emulator.state import CAPACITY, LOCK
 
 _init = models.Instance.__init__

@@ -7,8 +7,8 @@ import socket
 import socketserver
 import threading
 
-from sandbox import api
-from sandbox.bridge import OnBridge, serve_in_thread
+from sandbox.account import api
+from sandbox.network.bridge import OnBridge, serve_in_thread
 
 # Without a dot: before a dot the emulator would read the name of a bucket.
 NAME = "aws-sandbox"

@@ -4,7 +4,7 @@ A client looks for credentials and endpoints in more places than one, and the mo
 ``AWS_ENDPOINT_URL_EC2``, ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS``, the config and credentials files and more
 (https://docs.aws.amazon.com/sdkref/latest/guide/feature-ss-endpoints.html). So all of it goes, and little comes back.
 
-``python -m sandbox.account`` ends with 1 where the environment is not the sandbox's.
+``python -m sandbox.account.environment`` ends with 1 where the environment is not the sandbox's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from sandbox import api
+from sandbox.account import api
 from sandbox.errors import SandboxError
 
 REGION = "us-west-2"

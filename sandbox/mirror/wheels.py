@@ -7,16 +7,16 @@ import html
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
 from sandbox.commands import output, run
 from sandbox.paths import REPOSITORY, Paths
-from sandbox.standins import wheels as standins
 
 # What the training's environment gets, and what other roles install from the index.
-REQUIREMENTS = REPOSITORY / "sandbox" / "requirements-nodes.txt"
-FURTHER = REPOSITORY / "sandbox" / "requirements-mirror.txt"
+REQUIREMENTS = REPOSITORY / "sandbox" / "mirror" / "requirements-nodes.txt"
+FURTHER = REPOSITORY / "sandbox" / "mirror" / "requirements-mirror.txt"
 
 
 def hosts_python() -> str:
@@ -24,13 +24,14 @@ def hosts_python() -> str:
     return output("/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
 
 
-def make_pip_index(paths: Paths) -> None:
+def make_pip_index(paths: Paths, standins: bytes, make_standins: Callable[[Path], None]) -> None:
     """Download the wheels that training needs and write a simple index over them; nothing to do where that was done.
 
+    ``make_standins`` writes what PyPI does not have, and ``standins`` is its digest.
     ``TRAINIUM_SANDBOX_PIP_ARGS`` adds arguments for pip, such as the index with PyTorch's CPU builds.
     """
     wheels = paths.mirror / "wheels"
-    wanted = REQUIREMENTS.read_bytes() + FURTHER.read_bytes() + hosts_python().encode() + standins.digest()
+    wanted = REQUIREMENTS.read_bytes() + FURTHER.read_bytes() + hosts_python().encode() + standins
     stamp = paths.mirror / f"wheels-{hashlib.sha256(wanted).hexdigest()[:12]}"
     if stamp.exists():
         return
@@ -40,7 +41,7 @@ def make_pip_index(paths: Paths) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels)]
     files = ["--requirement", str(REQUIREMENTS), "--requirement", str(FURTHER)]
     run([*pip, *extra, "--only-binary=:all:", "--python-version", hosts_python(), *files], paths.mirror)
-    standins.make(wheels)
+    make_standins(wheels)
     _write_index(paths.mirror)
     stamp.touch()
 

@@ -12,7 +12,7 @@ import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
-from sandbox.token import HEADER
+from sandbox.account.token import HEADER
 
 # Paths of the control API, and of moto's own.
 CONTROL = ("/sandbox-api/", "/moto-api/")

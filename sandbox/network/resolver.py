@@ -12,9 +12,9 @@ import struct
 import threading
 import time
 
-from sandbox import api
-from sandbox.bridge import OnBridge, serve_in_thread
+from sandbox.account import api
 from sandbox.errors import SandboxError
+from sandbox.network.bridge import OnBridge, serve_in_thread
 
 PORT = 53
 SECONDS_KEPT = 1.0

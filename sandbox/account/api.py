@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from sandbox import token
+from sandbox.account import token
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 

@@ -6,11 +6,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from sandbox.bridge import OnBridge, serve_in_thread
 from sandbox.commands import output, run
 from sandbox.image import suite
+from sandbox.mirror.signing import Key
+from sandbox.network.bridge import OnBridge, serve_in_thread
 from sandbox.paths import Paths
-from sandbox.signing import Key
 
 PORT = 8379
 NAME = "mirror.sandbox"

@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.emulator.errors import refuse
 from sandbox.emulator.records import RESERVATIONS, store
-from sandbox.emulator.resource_groups import members_of
+from sandbox.emulator.services.resource_groups import members_of
 from sandbox.emulator.state import CAPACITY
 
 

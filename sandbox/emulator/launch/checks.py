@@ -9,8 +9,8 @@ from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYP
 from moto.ec2.responses import EC2Response
 from moto.ec2.utils import filter_iam_instance_profiles
 
+from sandbox.emulator.ec2.placement import GROUPS
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.placement import GROUPS
 from sandbox.emulator.records import RESERVATIONS, store
 
 INTERFACE_TYPES = ("interface", "efa", "efa-only")

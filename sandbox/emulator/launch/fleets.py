@@ -13,7 +13,7 @@ from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.responses import EC2Response
 from moto.moto_api._internal import mock_random
 
-from sandbox.emulator import launch, templates
+from sandbox.emulator.launch import run_instances, templates
 
 _create_fleet = EC2Response.create_fleet
 Item = dict[str, Any]
@@ -40,7 +40,7 @@ def _launch_one(response: EC2Response, config: Item, override: Item, count: int,
     instance_tags = [item for item in tags if item["ResourceType"] == "instance"]
     if instance_tags:
         request["TagSpecifications"] = instance_tags
-    return list(launch.run(response.current_account, response.region, request).instances)
+    return list(run_instances.run(response.current_account, response.region, request).instances)
 
 
 def _answer(config: Item, override: Item, market: str) -> Item:

@@ -10,7 +10,7 @@ from typing import Any
 
 from moto.ec2.responses import EC2Response
 
-from sandbox.emulator.catalog import ROOT_SIZE
+from sandbox.emulator.ec2.catalog import ROOT_SIZE
 
 Parameters = dict[str, Any]
 # Fields of which a request gives only some members.

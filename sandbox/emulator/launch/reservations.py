@@ -9,10 +9,10 @@ from moto.core.responses import ActionResult
 from moto.ec2.responses import EC2Response
 from moto.moto_api._internal import mock_random
 
-from sandbox.emulator import resource_groups
-from sandbox.emulator.checks import offering_zones
 from sandbox.emulator.errors import refuse
+from sandbox.emulator.launch.checks import offering_zones
 from sandbox.emulator.records import RESERVATIONS, Record, chosen, new_tags, store
+from sandbox.emulator.services import resource_groups
 from sandbox.emulator.state import CAPACITY
 
 TOKENS = "capacity_reservation_tokens"

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sandbox.emulator import calls, faults, guard, hosts, lifecycle, names, state
+from sandbox.emulator import faults, state
 from sandbox.emulator.cloudformation import images, waiting
-from sandbox.emulator.protocol import Start, answer, answer_error, answer_json
+from sandbox.emulator.launch import lifecycle
+from sandbox.emulator.server import calls, guard, hosts, names
+from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
 

@@ -1,0 +1,1 @@
+"""EC2: what an account has and what is shown of it."""
