@@ -5,17 +5,39 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """C(trainium.cluster.attributes), and C(trainium.cluster.attributes.aws) for the modules that call AWS."""
+    """A module names the attributes in which it differs.
+
+    C(trainium.cluster.attributes.info) is for modules that change nothing, C(trainium.cluster.attributes.aws), beside
+    one of the others, for those that call AWS.
+    """
 
     DOCUMENTATION = r"""
 options: {}
 attributes:
   check_mode:
     description: Can run in check mode and return how it would change things, without changing them.
+    support: full
   diff_mode:
     description: Shows what was and what is, or would be, in diff mode.
+    support: full
   idempotent:
     description: When run twice in a row with the same arguments, the second time changes nothing.
+    support: full
+"""
+
+    INFO = r"""
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return how it would change things, without changing them.
+    support: full
+  diff_mode:
+    description: Shows what was and what is, or would be, in diff mode.
+    support: N/A
+    details: Changes nothing.
+  idempotent:
+    description: When run twice in a row with the same arguments, the second time changes nothing.
+    support: full
 """
 
     AWS = r"""

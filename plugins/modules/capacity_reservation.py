@@ -27,13 +27,8 @@ extends_documentation_fragment:
   - amazon.aws.boto3
 attributes:
   check_mode:
-    support: full
     details:
       - EC2 is asked by DryRun whether it would accept a new reservation, which does not tell whether there is capacity.
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   name:
     description:

@@ -22,12 +22,8 @@ extends_documentation_fragment:
   - amazon.aws.region.modules
   - amazon.aws.boto3
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   source:
     description: The object C(s3://bucket/key), or the prefix C(s3://bucket/prefix/) with a slash at its end.

@@ -35,14 +35,9 @@ extends_documentation_fragment:
   - amazon.aws.boto3
 attributes:
   check_mode:
-    support: full
     details:
       - EC2 is asked by DryRun whether it would accept the launch. O(image_id), O(subnets) and O(security_groups) may be
         empty, and O(key_name) and O(placement_group) may not exist yet, as an earlier task would have made them.
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   name:
     description:

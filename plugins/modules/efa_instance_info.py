@@ -13,19 +13,11 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
   - amazon.aws.common.modules
   - amazon.aws.region.modules
   - amazon.aws.boto3
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
 options:
   cluster_name:
     description: The cluster, the tag C(trainium:cluster).

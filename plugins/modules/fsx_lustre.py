@@ -24,13 +24,8 @@ extends_documentation_fragment:
   - amazon.aws.boto3
 attributes:
   check_mode:
-    support: full
     details:
       - O(subnet_id) may be empty, as an earlier task would have made it.
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   name:
     description:

@@ -15,19 +15,11 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
   - amazon.aws.common.modules
   - amazon.aws.region.modules
   - amazon.aws.boto3
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
 options:
   instance_type:
     description: The instance type, for example V(trn1.32xlarge). One that EC2 does not know is an error.

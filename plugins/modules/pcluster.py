@@ -27,17 +27,13 @@ extends_documentation_fragment:
   - amazon.aws.boto3
 attributes:
   check_mode:
-    support: full
     details:
       - The library's dry run is asked. What it remarks is in RV(validation_messages), what would change in
         RV(change_set).
       - With O(fleet_policy=stop_and_start) an update that needs a stopped fleet counts as accepted; whether the library
         finds something else then is only known when the fleet has stopped.
   diff_mode:
-    support: full
     details: For an update, the library's change set.
-  idempotent:
-    support: full
 options:
   name:
     description:

@@ -26,13 +26,6 @@ extends_documentation_fragment:
 requirements:
   - aws-parallelcluster >= 3.5.0, where O(pcluster_python) is
   - PyYAML
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   cluster_name:
     description: The name of the cluster. It is part of the nodes' host names.

@@ -25,14 +25,9 @@ extends_documentation_fragment:
   - amazon.aws.boto3
 attributes:
   check_mode:
-    support: full
     details:
       - The library's dry run is asked, but only where the configuration has C(Build/Iam/CleanupLambdaRole). Otherwise
         even the dry run would make a role.
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   image_id:
     description:

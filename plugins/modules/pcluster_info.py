@@ -13,20 +13,12 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
   - trainium.cluster.pcluster
   - amazon.aws.common.modules
   - amazon.aws.region.modules
   - amazon.aws.boto3
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
 options:
   name:
     description: The name of a cluster. By default, all clusters of the region.

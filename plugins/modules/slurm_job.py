@@ -26,12 +26,8 @@ extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
   check_mode:
-    support: full
     details: Asks C(sbatch --test-only) whether Slurm would take the job.
-  diff_mode:
-    support: full
   idempotent:
-    support: full
     details: Not with O(resubmit=always).
 options:
   name:

@@ -17,16 +17,10 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
 attributes:
   check_mode:
-    support: full
     details: Looks once, and does not fail for a node that does not take jobs.
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
 options:
   partition:
     description: The partition whose nodes are meant. The default is all.

@@ -17,13 +17,6 @@ author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   directory:
     description: The folder on the host for the files. It is made where there is none.

@@ -17,12 +17,8 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   packages:
     description: System packages to look for, by dpkg or rpm.

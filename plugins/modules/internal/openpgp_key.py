@@ -20,12 +20,8 @@ extends_documentation_fragment:
   - trainium.cluster.attributes
   - ansible.builtin.files
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   source:
     description: URL of the key, or its path on the host.

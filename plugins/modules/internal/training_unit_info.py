@@ -17,15 +17,7 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
+  - trainium.cluster.attributes.info
 options:
   name:
     description: The unit, without C(.service).
