@@ -18,12 +18,8 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   path:
     description: The root of the collection, with C(galaxy.yml) or C(MANIFEST.json).

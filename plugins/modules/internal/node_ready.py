@@ -18,12 +18,8 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   gather_subset:
     description: The facts to gather, as for M(ansible.builtin.setup).

@@ -17,13 +17,6 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - ansible.builtin.files
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: full
-  idempotent:
-    support: full
 options:
   contents:
     description: The files, each with its text.

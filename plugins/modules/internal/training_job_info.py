@@ -15,15 +15,7 @@ description:
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  check_mode:
-    support: full
-  diff_mode:
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    support: full
+  - trainium.cluster.attributes.info
 options:
   directory:
     description: The role's C(training_job_directory).

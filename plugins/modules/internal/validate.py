@@ -18,12 +18,8 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   rules:
     description:
