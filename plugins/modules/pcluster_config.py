@@ -22,7 +22,6 @@ author:
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.pcluster_variables
-  - trainium.cluster.pcluster_nodes
 requirements:
   - aws-parallelcluster >= 3.5.0, where O(pcluster_python) is
   - PyYAML
