@@ -140,43 +140,11 @@ operation:
   sample: update
 cluster:
   description:
-    - The cluster as ParallelCluster describes it, with the names of Ansible. Of a cluster that is gone, or would be
-      created, there is none.
+    - The cluster as M(trainium.cluster.pcluster_info) describes it, without its instances and configuration. Of a
+      cluster that is gone, or would be created, there is none.
   returned: success
   type: dict
-  contains:
-    cluster_name:
-      description: The name.
-      type: str
-      sample: bert
-    cluster_status:
-      description: ParallelCluster's status of the cluster.
-      type: str
-      sample: CREATE_COMPLETE
-    cloud_formation_stack_status:
-      description: The status of its stack.
-      type: str
-      sample: CREATE_COMPLETE
-    cloudformation_stack_arn:
-      description: The ARN of its stack.
-      type: str
-      sample: arn:aws:cloudformation:us-west-2:123456789012:stack/bert/0a1b2c3d
-    compute_fleet_status:
-      description: The status of the compute fleet.
-      type: str
-      sample: RUNNING
-    version:
-      description: The version of ParallelCluster that made it.
-      type: str
-      sample: 3.16.1
-    head_node:
-      description: The head node, with C(instance_id), C(private_ip_address) and, if it has one, C(public_ip_address).
-      type: dict
-      sample: {instance_id: i-0a1b2c3d4e5f60001, private_ip_address: 192.0.2.10, state: running}
-    tags:
-      description: The tags of the stack.
-      type: dict
-      sample: {"parallelcluster:version": 3.16.1}
+  sample: {cluster_name: bert, cluster_status: CREATE_COMPLETE, compute_fleet_status: RUNNING}
 change_set:
   description: What an update changed or would change.
   returned: success, and when an update is refused because the fleet runs

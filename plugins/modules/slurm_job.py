@@ -20,6 +20,7 @@ description:
   - The job's environment is that of a login and O(environment), without the variables of Ansible's session. It has
     E(TRAINIUM_END_FILE) as well, where a script may write its job's number and exit code at its end, such as C(12 0);
     this tells how it ended where Slurm has forgotten it and there is no accounting.
+  - Where there is a job, all that M(trainium.cluster.slurm_job_info) tells of it is returned as well.
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
@@ -224,88 +225,6 @@ log:
   returned: O(state=present)
   type: str
   sample: /fsx/jobs/bert/train.log
-state:
-  description: Slurm's state of the job, V(UNKNOWN) where it is forgotten. Of an array, the one that stands for all.
-  returned: there is a job
-  type: str
-  sample: COMPLETED
-tasks:
-  description: How many tasks of an array are in each state; empty for other jobs.
-  returned: there is a job
-  type: dict
-  sample: {}
-ended:
-  description: Whether the job has ended, well or not. One whose dependency can never be satisfied has.
-  returned: there is a job
-  type: bool
-  sample: true
-succeeded:
-  description: Whether it ended well.
-  returned: there is a job
-  type: bool
-  sample: true
-reason:
-  description: Why the job waits or failed, as Slurm says it.
-  returned: there is a job
-  type: str
-  sample: None
-exit_code:
-  description: Exit code and signal as Slurm shows them.
-  returned: there is a job
-  type: str
-  sample: "0:0"
-node_exit_codes:
-  description: After a failure, what failed where, by srun's lines in the log or by the steps in accounting.
-  returned: there is a job
-  type: list
-  elements: dict
-  sample: [{"node": "ip-192-0-2-5", "task": 0, "exit_code": 3}]
-nodes:
-  description: The job's nodes as a hostlist.
-  returned: there is a job
-  type: str
-  sample: ip-192-0-2-[5-6]
-batch_host:
-  description: The node that the batch script runs on; empty before the job has started.
-  returned: there is a job
-  type: str
-  sample: ip-192-0-2-5
-restarts:
-  description: How many times the job was put back into the queue.
-  returned: there is a job
-  type: int
-  sample: 0
-requeue_reason:
-  description: Why, the last time, as far as it is known.
-  returned: there is a job
-  type: str
-  sample: ""
-started_at:
-  description: When the job started, the last time, in seconds since 1970; none before it has.
-  returned: there is a job
-  type: int
-  sample: 1795277100
-ended_at:
-  description: When it ended; none as long as it goes on.
-  returned: there is a job
-  type: int
-  sample: 1795277200
-progress:
-  description: The last step in the log with its loss and throughput, and the seconds left; empty where there is none.
-  returned: there is a job
-  type: dict
-  sample: {"step": 14, "steps": 100, "loss": 10.7, "throughput": 6449.36, "seconds_left": 86}
-last_lines:
-  description: The end of the log, without what torchrun adds after a failure.
-  returned: there is a job
-  type: list
-  elements: str
-  sample: []
-name:
-  description: The job's name.
-  returned: there is a job
-  type: str
-  sample: bert
 """
 
 import os
