@@ -5,20 +5,18 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: monitoring_node_info
+module: service_info
 version_added: 0.1.0
-short_description: Exporters and dashboards of a node - packages, files, services and ports, in one call
+short_description: What the services of a node are made of, in one call
 description:
-  - Looks at what the role C(trainium.cluster.monitoring) decides by, so that it asks a node once and then only
-    does what is missing.
+  - Looks at packages, files, services and ports of a node, and at what Slurm says on it, so that the roles
+    P(trainium.cluster.slurm#role) and P(trainium.cluster.monitoring#role) ask once and then only do what is missing.
+  - Of every file only the digest is returned, so that the munge key can be compared without being read.
   - To see the programs behind ports it must run as root.
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.info
 options:
   packages:
     description: System packages to look for, by dpkg or rpm.
@@ -31,7 +29,7 @@ options:
     elements: path
     default: []
   files:
-    description: Files to take digests of.
+    description: Files to take digests of. Of a directory, every file in it is looked at.
     type: list
     elements: path
     default: []
@@ -48,19 +46,27 @@ options:
     type: list
     elements: path
     default: []
+  slurm:
+    description:
+      - What is asked of Slurm. V(configuration) is the nodes of C(/etc/slurm/slurm.conf) and the digest of the munge
+        key, V(hardware) what C(slurmd -C) says, V(neuron) the Neuron devices, V(accounting) the clusters that the
+        database knows.
+    type: list
+    elements: str
+    choices: [configuration, hardware, neuron, accounting]
+    default: []
 seealso:
   - module: trainium.cluster.internal.node_info
 """
 
 EXAMPLES = r"""
-- name: Look at the node exporter
-  trainium.cluster.internal.monitoring_node_info:
-    packages: [prometheus-node-exporter]
-    files: [/etc/systemd/system/trainium-node-exporter.service]
+- name: Look at Slurm on the node
+  trainium.cluster.internal.service_info:
+    packages: [munge, slurmd]
+    files: [/etc/slurm/slurm.conf]
     services:
-      trainium-node-exporter: [/etc/systemd/system/trainium-node-exporter.service]
-    ports:
-      trainium-node-exporter: 192.0.2.10:9100
+      slurmd: [/etc/slurm/slurm.conf]
+    slurm: [configuration, hardware]
   register: node
 """
 
@@ -70,22 +76,21 @@ missing_packages:
   returned: success
   type: list
   elements: str
-  sample: []
 missing_programs:
   description: Those of O(programs) that are not there or cannot be run.
   returned: success
   type: list
   elements: str
-  sample: []
 files:
   description:
-    - Owner, group, mode, SHA-256 digest and path of each of O(files) that is there.
-    - For a symbolic link the word C(link), its target and the path.
+    - Owner, group, mode, SHA-256 digest and path of each file that is there.
+    - For a directory the word C(directory) stands in place of the digest. A symbolic link that leads to neither is the
+      word C(link), its target and the path.
   returned: success
   type: list
   elements: str
   sample:
-    - root:root 0644 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 /etc/prometheus.yml
+    - root:root 0644 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 /etc/slurm/slurm.conf
     - link /dev/null /etc/systemd/system/prometheus.service
 services:
   description:
@@ -93,7 +98,7 @@ services:
       was started before one of its files was changed.
   returned: success
   type: dict
-  sample: {"trainium-node-exporter": {"enabled": true, "active": true, "stale": false}}
+  sample: {"slurmd": {"enabled": true, "active": true, "stale": false}}
 ports:
   description:
     - Of each of O(ports) by service whether the service listens there and nowhere else on that port, and which other
@@ -107,29 +112,77 @@ environments:
   returned: success
   type: dict
   sample: {"/opt/tensorboard": {"tensorboard": "2.21.0"}}
+munge_key_digest:
+  description: SHA-256 digest of the munge key; empty where there is none that the role C(trainium.cluster.slurm) made.
+  returned: success
+  type: str
+nodes:
+  description: The nodes that Slurm's configuration names.
+  returned: success
+  type: list
+  elements: str
+  sample: [ip-192-0-2-10, ip-192-0-2-11]
+hardware:
+  description: The parameters of a C(NodeName) line by C(slurmd -C), without the name. Empty where it was not asked.
+  returned: success
+  type: dict
+  sample: {"CPUs": "8", "RealMemory": "31751"}
+neuron_devices:
+  description: How many devices C(neuron-ls) shows; 0 where it was not asked or is not installed.
+  returned: success
+  type: int
+neuron_device_files:
+  description: How many files there are in the row C(/dev/neuron0), C(/dev/neuron1) and so on.
+  returned: success
+  type: int
+accounting_clusters:
+  description: The clusters that the accounting database knows; null where it was not asked or does not answer.
+  returned: success
+  type: list
+  elements: str
 """
 
 import glob
+import itertools
 import os
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import monitoring
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
     file_line,
+    owner_of,
     package_lines,
     services,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import (
+    hardware_of,
+    is_text_key,
+    nodes_of,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError
+
+CONFIGURATION = Path("/etc/slurm/slurm.conf")
+MUNGE_KEY = Path("/etc/munge/munge.key")
 
 
-def _line_of(path: str) -> list[str]:
-    file = Path(path)
-    if file.is_symlink():
-        return [f"link {os.readlink(path)} {path}"]
-    return [file_line(file)] if file.is_file() else []
+def _lines(paths: list[Path]) -> list[str]:
+    """A line for each file, with those in directories."""
+    lines: list[str] = []
+    for path in paths:
+        if path.is_dir():
+            lines.append(f"{owner_of(path.stat())} directory {path}")
+            lines += _lines([inner for inner in sorted(path.iterdir()) if inner.is_file()])
+        elif path.is_file():
+            lines.append(file_line(path))
+        elif path.is_symlink():
+            lines.append(f"link {os.readlink(path)} {path}")
+    return lines
 
 
 def _missing(module: AnsibleModule) -> list[str]:
@@ -165,7 +218,28 @@ def _environment(path: str) -> dict[str, str]:
     return monitoring.versions_of(os.path.basename(folder) for folder in folders)
 
 
+def _slurm(module: AnsibleModule) -> dict[str, Any]:
+    asked = module.params["slurm"]
+    read = "configuration" in asked
+    text = CONFIGURATION.read_text(encoding="utf-8", errors="replace") if read and CONFIGURATION.exists() else ""
+    key = MUNGE_KEY.read_bytes() if read and MUNGE_KEY.is_file() else b""
+    shown = ask(module, "slurmd", "-C") if "hardware" in asked else None
+    neuron = ask(module, "neuron-ls", "-j") if "neuron" in asked else None
+    arguments = ("--readonly", "--noheader", "--parsable2", "show", "cluster", "format=Cluster")
+    clusters = ask(module, "sacctmgr", *arguments) if "accounting" in asked else None
+    row = itertools.takewhile(lambda number: os.path.exists(f"/dev/neuron{number}"), itertools.count())
+    return {
+        "munge_key_digest": sha256(key).hexdigest() if is_text_key(key) else "",
+        "nodes": nodes_of(text),
+        "hardware": hardware_of(shown or ""),
+        "neuron_devices": len(devices_of(neuron or "") or []),
+        "neuron_device_files": len(list(row)) if "neuron" in asked else 0,
+        "accounting_clusters": None if clusters is None else clusters.split(),
+    }
+
+
 def main() -> None:
+    parts = ["configuration", "hardware", "neuron", "accounting"]
     module = AnsibleModule(
         argument_spec={
             "packages": {"type": "list", "elements": "str", "default": []},
@@ -174,11 +248,15 @@ def main() -> None:
             "services": {"type": "dict", "default": {}},
             "ports": {"type": "dict", "default": {}},
             "environments": {"type": "list", "elements": "path", "default": []},
+            "slurm": {"type": "list", "elements": "str", "choices": parts, "default": []},
         },
         supports_check_mode=True,
     )
     try:
-        files = [line for path in module.params["files"] for line in _line_of(path)]
+        files = _lines([Path(path) for path in module.params["files"]])
+        slurm = _slurm(module)
+    except HostlistError as error:
+        module.fail_json(msg=f"{CONFIGURATION} cannot be understood: {error}; correct the line.")
     except OSError as error:
         module.fail_json(msg=f"{error.filename} cannot be read ({error.strerror}): run the task as root.")
     found = services(module, module.params["services"])
@@ -192,6 +270,7 @@ def main() -> None:
         services=found,
         ports=_ports(module),
         environments={path: _environment(path) for path in module.params["environments"]},
+        **slurm,
     )
 
 
