@@ -34,6 +34,7 @@ EFFECTS = frozenset(
         "_dataset.background",
         "_dataset.extract",
         "_dataset.fetch",
+        "_dataset.folders",
         "_dataset.http_range",
         "_dataset.lease_files",
         "_dataset.stage",

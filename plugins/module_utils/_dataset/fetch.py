@@ -7,14 +7,15 @@ import errno
 import hashlib
 import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import byte_ranges
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.byte_ranges import Version
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.http_range import Client, CutError, HttpError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 
@@ -26,61 +27,79 @@ Tell = Callable[[str, int, int, str], None]
 
 
 class Store:
-    """Where the parts of the files lie and the logs of what of them is whole: two folders below ``folder``."""
+    """Where the parts of the files lie and the logs of what of them is whole: two folders of the transfer."""
 
-    def __init__(self, folder: str) -> None:
-        self._parts = os.path.join(folder, "parts")
-        self._logs = os.path.join(folder, "logs")
+    def __init__(self, work: Folder) -> None:
+        self._work = work
 
-    def part(self, file: File) -> str:
-        return os.path.join(self._parts, file.path)
+    @staticmethod
+    def part(file: File) -> str:
+        """Where the part of a file lies in the folder of the transfer."""
+        return f"parts/{file.path}"
 
-    def log(self, file: File) -> str:
-        return os.path.join(self._logs, file.path)
+    def open(self, file: File, flags: int) -> int:
+        """The descriptor of the part of a file. Raises OSError."""
+        return self._work.open(self.part(file), flags)
+
+    @contextmanager
+    def path(self, file: File) -> Iterator[str]:
+        """A path that leads to the part of a file, whatever bears its name by then."""
+        found = self.open(file, os.O_RDONLY)
+        try:
+            yield f"/proc/self/fd/{found}"
+        finally:
+            os.close(found)
 
     def known(self, file: File) -> byte_ranges.Log:
         """What is whole of a file."""
         try:
-            with open(self.log(file), encoding="ascii") as stream:
+            with os.fdopen(self._work.open(f"logs/{file.path}", os.O_RDONLY), encoding="ascii") as stream:
                 return byte_ranges.read_log(stream.read())
         except (FileNotFoundError, UnicodeDecodeError):
             return byte_ranges.Log(None, frozenset())
 
+    def note(self, file: File, text: str, flags: int = os.O_APPEND) -> None:
+        """Write on the log of a file."""
+        log = self._work.open(f"logs/{file.path}", os.O_WRONLY | flags)
+        with os.fdopen(log, "a", encoding="ascii") as stream:
+            stream.write(text)
+
     def prepare(self, file: File, piece: int) -> tuple[Version, frozenset[int]]:
         """Make part and log of a file, or go on with those that are of the same content."""
-        log = self.known(file)
         now = Version(file.size, file.tag, piece)
-        if log.version and byte_ranges.same_content(log.version, now) and os.path.exists(self.part(file)):
-            return log.version, log.done
-        for path in (self.part(file), self.log(file)):
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(self.part(file), "wb") as stream:
+        with suppress(OSError):
+            log = self.known(file)
+            if log.version and byte_ranges.same_content(log.version, now):
+                os.close(self.open(file, os.O_WRONLY))
+                return log.version, log.done
+        with os.fdopen(self.open(file, os.O_WRONLY | os.O_CREAT), "wb") as stream:
             stream.truncate(file.size)
-        with open(self.log(file), "w", encoding="ascii") as stream:
-            stream.write(byte_ranges.head_line(now))
+        self.note(file, byte_ranges.head_line(now), os.O_CREAT)
         return now, frozenset()
 
     def done(self, file: File) -> int:
         """Bytes of a file that need not be fetched."""
-        log = self.known(file)
-        if log.version is None or not byte_ranges.same_content(log.version, Version(file.size, file.tag, 1)):
-            return 0
-        return byte_ranges.bytes_done(log.version, log.done)
+        with suppress(OSError):
+            log = self.known(file)
+            if log.version and byte_ranges.same_content(log.version, Version(file.size, file.tag, 1)):
+                return byte_ranges.bytes_done(log.version, log.done)
+        return 0
 
     def drop(self, file: File) -> None:
         """Forget what was fetched of a file."""
-        for path in (self.log(file), self.part(file)):
-            if os.path.exists(path):
-                os.unlink(path)
+        for path in (f"logs/{file.path}", self.part(file)):
+            self._work.delete(path)
 
     def is_empty(self) -> bool:
         """Whether there is no part of any file."""
-        return not any(names for _folder, _folders, names in os.walk(self._parts))
+        with suppress(OSError):
+            return not any(names for _top, _folders, names, _at in os.fwalk("parts", dir_fd=self._work.descriptor))
+        return True
 
     def clear(self) -> None:
         """Forget all."""
-        for folder in (self._logs, self._parts):
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in ("logs", "parts"):
+            self._work.delete(folder)
 
 
 class Fetch:
@@ -142,7 +161,7 @@ class Fetch:
     def _fetch_piece(self, client: Client, file: File, start: int, end: int) -> None:
         at, fruitless = start, 0
         client.name = file.name
-        output = os.open(self._store.part(file), os.O_WRONLY | os.O_NOFOLLOW)
+        output = self._store.open(file, os.O_WRONLY)
         try:
             while at < end and not self._stop.is_set():
                 before = at
@@ -170,8 +189,7 @@ class Fetch:
                 if not client.own_key:
                     self.plain.add(file.path)
                 os.fdatasync(output)
-                with open(self._store.log(file), "a", encoding="ascii") as log:
-                    log.write(f"{start}\n")
+                self._store.note(file, f"{start}\n")
         finally:
             os.close(output)
 
@@ -263,8 +281,12 @@ def verify(store: Store, files: Sequence[File], md5_tags: set[str], workers: int
     def check(file: File) -> tuple[str, str]:
         wanted = file.sha256 or file.tag.strip('"')
         known = hashlib.sha256() if file.sha256 else hashlib.md5(usedforsecurity=False)
-        fetched = os.path.exists(store.part(file))
-        with open(store.part(file) if fetched else file.url, "rb") as stream:
+        fetched = True
+        try:
+            source: int | str = store.open(file, os.O_RDONLY)
+        except FileNotFoundError:
+            fetched, source = False, file.url
+        with open(source, "rb") as stream:
             block = stream.read(HASH_BYTES)
             while block:
                 known.update(block)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease import TOUCH_SECONDS, Seen, is_dead
 
 
@@ -33,9 +34,9 @@ def start_time(pid: int) -> str:
 
 
 class Claims:
-    """The claims in a folder, and mine. A name is never used again, so a dead one may be deleted by anybody."""
+    """The claims in ``claims`` below a folder, and mine. A name is never used again: anybody may delete a dead one."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._host = this_host()
         self._mine = ""
@@ -46,14 +47,19 @@ class Claims:
 
     def others(self) -> list[dict[str, Any]]:
         """What living others say in their claims; deletes those of the dead."""
-        living = []
-        for name in sorted(os.listdir(self._folder)):
-            path = os.path.join(self._folder, name)
+        living: list[dict[str, Any]] = []
+        try:
+            with self._folder.at("claims") as at:
+                names = os.listdir(at)
+        except FileNotFoundError:
+            return living
+        for name in sorted(names):
+            path = f"claims/{name}"
             if path == self._mine or not name.endswith(".claim"):
                 continue
             try:
                 # Opening a file asks the server of a shared file system for its times.
-                with open(path, encoding="utf-8") as stream:
+                with os.fdopen(self._folder.open(path, os.O_RDONLY), encoding="utf-8") as stream:
                     touched = os.fstat(stream.fileno()).st_mtime_ns
                     said = json.load(stream)
             except FileNotFoundError:
@@ -64,7 +70,7 @@ class Claims:
                 self._since[name] = (touched, time.monotonic())
             seen = Seen(said, time.monotonic() - self._since[name][1])
             if is_dead(seen, self._host, start_time(int(said.get("pid") or 0))):
-                _delete(path)
+                self._folder.delete(path)
             else:
                 living.append(said)
         return living
@@ -74,7 +80,7 @@ class Claims:
         living = self.others()
         if living:
             return living
-        self._mine = os.path.join(self._folder, f"{uuid.uuid4().hex}.claim")
+        self._mine = f"claims/{uuid.uuid4().hex}.claim"
         self._write("")
         living = self.others()
         if living:
@@ -86,7 +92,7 @@ class Claims:
 
         def touch() -> None:
             while not self._over.wait(TOUCH_SECONDS):
-                if not os.path.exists(self._mine):
+                if not self._there():
                     self.lost = True
                     return
                 self._write(progress())
@@ -98,8 +104,16 @@ class Claims:
         self._over.set()
         if self._thread:
             self._thread.join()
-        _delete(self._mine)
+        if self._mine:
+            self._folder.delete(self._mine)
         self._mine = ""
+
+    def _there(self) -> bool:
+        try:
+            os.close(self._folder.open(self._mine, os.O_RDONLY))
+        except OSError:
+            return False
+        return True
 
     def _write(self, progress: str) -> None:
         claim = {
@@ -109,19 +123,9 @@ class Claims:
             "name": socket.gethostname(),
             "progress": progress,
         }
-        new = f"{self._mine}.new"
         try:
-            with open(new, "w", encoding="utf-8") as stream:
-                json.dump(claim, stream)
-            os.replace(new, self._mine)
+            self._folder.write(self._mine, claim)
         except OSError as error:
             # A full disk must not take the claim away; one that cannot even be made is an error.
-            if not os.path.exists(self._mine):
-                raise TrainiumError(f"{self._folder} can not be written: {error.strerror}") from error
-
-
-def _delete(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return
+            if not self._there():
+                raise TrainiumError(f"The claim on the dataset can not be written: {error.strerror}") from error

@@ -8,19 +8,16 @@ marker.
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
@@ -30,6 +27,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import (
+    OURS,
+    Folder,
+    Owner,
+    open_folder,
+    open_path,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, this_host
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import (
@@ -46,48 +50,70 @@ WORKERS = 4
 MARKED_ENTRIES = 1000
 # Inodes that are left to others.
 SPARE_PATHS = 1000
+STATE, MARKER = "state.json", "complete.json"
 Record = dict[str, Any]
 
 
 class Place:
-    """The folders and files of a dataset on the host."""
+    """The folders and files of a dataset on the host: the destination, and the folder ``work`` of the transfer."""
 
     def __init__(self, destination: str, name: str) -> None:
-        self.destination = os.path.realpath(destination)
-        self.hidden = os.path.join(self.destination, planner.HIDDEN)
-        self.work = os.path.join(self.hidden, name)
-        self.claims = os.path.join(self.work, "claims")
-        self.stage = os.path.join(self.work, "stage")
-        self._state = os.path.join(self.work, "state.json")
-        self._marker = os.path.join(self.work, "complete.json")
+        self.destination, self._name = destination, name
+        self.top, self.work = Folder(), Folder()
+
+    @contextmanager
+    def opened(self, owner: Owner | None = None) -> Iterator[None]:
+        """Keep the folders open; they are made where there is an ``owner``. Raises TrainiumError, OSError."""
+        if self.work.descriptor >= 0:
+            yield
+            return
+        try:
+            self.open(owner)
+            yield
+        finally:
+            self.work.close()
+            self.top.close()
+
+    def open(self, owner: Owner | None) -> None:
+        """Open the folders, anew where they are open."""
+        self.work.close()
+        self.top.close()
+        ours = OURS if owner is not None else None
+        self.top.descriptor = open_path(self.destination, owner)
+        hidden = Folder(open_folder(planner.HIDDEN, self.top.descriptor, ours))
+        try:
+            self.work.descriptor = open_folder(self._name, hidden.descriptor, ours)
+            # Somebody else's folder would have root write where it should not.
+            for folder, path in ((hidden, planner.HIDDEN), (self.work, f"{planner.HIDDEN}/{self._name}")):
+                if not folder.is_private():
+                    raise TrainiumError(
+                        f"{self.destination}/{path} belongs to others, or others may write in it; delete it, or take "
+                        "another destination"
+                    )
+        finally:
+            hidden.close()
 
     def complete(self, digest: str) -> Record | None:
         """The marker, where it is of this dataset and what it names is still there."""
-        marker = read_record(self._marker)
-        if marker is None or marker.get("digest") != digest:
-            return None
-        there = all(os.path.lexists(os.path.join(self.destination, name)) for name in marker.get("entries", ()))
-        return marker if there else None
+        with suppress(OSError), self.opened():
+            marker = self.work.read(MARKER)
+            if marker and marker.get("digest") == digest:
+                for name in marker.get("entries", ()):
+                    os.stat(name, dir_fd=self.top.descriptor, follow_symlinks=False)
+                return marker
+        return None
 
-    def make(self, owner: tuple[int, int]) -> bool:
+    def make(self, owner: Owner) -> bool:
         """Make the folders; says whether the destination itself is new."""
         new = not os.path.isdir(self.destination)
         try:
-            os.makedirs(self.destination, mode=0o755, exist_ok=True)
-            if new:
-                os.chown(self.destination, *owner)
-            for path in (self.hidden, self.work):
-                os.makedirs(path, mode=0o755, exist_ok=True)
-                found = os.lstat(path)
-                # Somebody else's folder, or a link to one, would have root write where it should not.
-                if os.path.islink(path) or found.st_uid not in (0, os.geteuid()):
-                    raise TrainiumError(f"{path} belongs to somebody else; delete it, or take another destination")
-            os.makedirs(self.claims, mode=0o755, exist_ok=True)
+            with self.opened(owner):
+                return new
         except OSError as error:
             raise TrainiumError(
-                f"{error.filename or self.destination} can not be made: {error.strerror}; check dataset_destination"
+                f"{error.filename or self.destination} can not be made in {self.destination}: {error.strerror}; check "
+                "dataset_destination"
             ) from error
-        return new
 
     def tidy(self, new: bool) -> None:
         """Delete what is of no use to a later run; the destination only where it is ``new``."""
@@ -95,53 +121,43 @@ class Place:
         if self.state().get("step") == "fetch" and store.is_empty():
             store.clear()
             self.forget()
-        for path in (self.stage, self.claims, self.work, self.hidden, *([self.destination] if new else [])):
-            try:
-                os.rmdir(path)
-            except OSError:
-                continue
+        above = f"../{os.path.basename(self.destination.rstrip('/'))}"
+        for folder, name in (
+            *((self.work, "stage"), (self.work, "claims"), (self.work, f"../{self._name}"), (self.top, planner.HIDDEN)),
+            *([(self.top, above)] if new else []),
+        ):
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=folder.descriptor)
 
     def state(self) -> Record:
-        return read_record(self._state) or {}
+        return self.work.read(STATE) or {}
 
     def write_state(self, state: Mapping[str, Any]) -> None:
-        _write(self._state, state)
+        self.work.write(STATE, state)
 
     def forget(self) -> None:
         """Delete the state and what was staged."""
-        for path in (self.stage, os.path.join(self.work, "unpacking")):
-            shutil.rmtree(path, ignore_errors=True)
-        if os.path.exists(self._state):
-            os.unlink(self._state)
+        for path in ("stage", "unpacking", STATE):
+            self.work.delete(path)
 
     def unmark(self) -> None:
-        if os.path.exists(self._marker):
-            os.unlink(self._marker)
+        self.work.delete(MARKER)
 
     def mark(self, marker: Mapping[str, Any]) -> None:
-        _write(self._marker, marker)
+        self.work.write(MARKER, marker)
 
     def free(self) -> int:
         """Bytes that may be written."""
-        found = os.statvfs(self.destination)
+        found = os.statvfs(self.top.descriptor)
         return found.f_bavail * found.f_frsize
 
     def free_paths(self) -> int:
         """Files and folders that may be made; 0 where the file system does not say how many it takes."""
-        found = os.statvfs(self.destination)
+        found = os.statvfs(self.top.descriptor)
         return max(found.f_favail - SPARE_PATHS, 1) if found.f_files else 0
 
-    def open_stage(self, owner: tuple[int, int]) -> Stage:
-        return Stage(self.destination, (planner.HIDDEN, os.path.basename(self.work)), owner)
-
-
-def _write(path: str, content: Mapping[str, Any]) -> None:
-    new = f"{path}.new"
-    with open(new, "w", encoding="utf-8") as stream:
-        json.dump(content, stream)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(new, path)
+    def open_stage(self, owner: Owner) -> Stage:
+        return Stage(self.top, self.work, owner, self.destination)
 
 
 class Telling:
@@ -205,13 +221,9 @@ class Job:
 
     def run(self, new: bool) -> None:
         """All that is missing; its result is told. ``new``: the destination did not exist before."""
-        claims = Claims(self._place.claims)
         try:
-            self._claim(claims)
-            claims.keep(self._tell.line)
-            self._tell.claims = claims
-            if self._place.complete(self._digest) is None:
-                self._steps()
+            with self._place.opened(self._request["owner_ids"]):
+                self._run(new)
             self._tell.end(fetched=self._fetched)
         except TrainiumError as error:
             self._tell.end(error=str(error), fetched=self._fetched)
@@ -220,6 +232,15 @@ class Job:
         except Exception as error:
             # Nobody would hear of it.
             self._tell.end(error=f"The transfer failed: {type(error).__name__}: {error}", fetched=self._fetched)
+
+    def _run(self, new: bool) -> None:
+        claims = Claims(self._place.work)
+        try:
+            self._claim(claims)
+            claims.keep(self._tell.line)
+            self._tell.claims = claims
+            if self._place.complete(self._digest) is None:
+                self._steps()
         finally:
             claims.release()
             if self._place.complete(self._digest) is None:
@@ -234,7 +255,8 @@ class Job:
             self._tell(f"waiting for {holder.get('name') or 'another host'}", 0, 0, str(holder.get("progress") or ""))
             # Two that came at the same time both stepped back; they do not come back at the same time.
             time.sleep(SECONDS_BETWEEN_CLAIMS * (1 + os.getpid() % 10 / 10))
-            os.makedirs(self._place.claims, exist_ok=True)
+            # A holder that ends may have deleted them.
+            self._place.open(self._request["owner_ids"])
 
     def _steps(self) -> None:
         state = self._place.state()
@@ -245,7 +267,7 @@ class Job:
             state = {"digest": self._digest, "step": "fetch", "host": this_host()}
         if state["step"] == "unpack" and state.get("host") != this_host():
             # What was not on the disk when a host went down may be there in name only. The pieces were on the disk.
-            shutil.rmtree(self._place.stage, ignore_errors=True)
+            self._place.work.delete("stage")
             state["step"] = "fetch"
         if state["step"] == "fetch":
             self._place.unmark()
@@ -335,7 +357,8 @@ class Job:
                 guard.plain(file.path, file.size, file in archives)
 
             def one(file: File) -> None:
-                unpack.run(file.url if file.url.startswith("/") else self._store.part(file), file.path)
+                with nullcontext(file.url) if file.url.startswith("/") else self._store.path(file) as path:
+                    unpack.run(path, file.path)
 
             with ThreadPoolExecutor(WORKERS) as pool:
                 for _nothing in pool.map(one, archives):

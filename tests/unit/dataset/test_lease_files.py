@@ -7,17 +7,20 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease_files as claims
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims
 
 HOLDER = """
 import os, sys, time
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims
-mine = Claims(sys.argv[1])
+mine = Claims(Folder(os.open(sys.argv[1], os.O_RDONLY)))
 while mine.take():
     time.sleep(0.01 * (1 + os.getpid() % 7))
 os.mkdir(sys.argv[1] + "/held")
@@ -27,6 +30,13 @@ if len(sys.argv) > 2:
     os._exit(0)
 mine.release()
 """
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    made = Folder(os.open(tmp_path, os.O_RDONLY))
+    yield made
+    made.close()
 
 
 def test_one_of_many_holds_it_at_a_time_though_some_die_with_it(tmp_path: Path) -> None:
@@ -39,12 +49,13 @@ def test_one_of_many_holds_it_at_a_time_though_some_die_with_it(tmp_path: Path) 
 
 
 def test_a_holder_on_another_host_lives_while_it_touches_its_claim(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planner, "LEASE_SECONDS", 0.2)
-    other = tmp_path / "other.claim"
+    (tmp_path / "claims").mkdir()
+    other = tmp_path / "claims" / "other.claim"
     other.write_text(json.dumps({"host": "elsewhere", "pid": 1, "started": "1", "name": "node"}), encoding="utf-8")
-    mine = Claims(str(tmp_path))
+    mine = Claims(folder)
     for number in range(5):
         time.sleep(0.1)
         os.utime(other, (number, number))
@@ -53,22 +64,22 @@ def test_a_holder_on_another_host_lives_while_it_touches_its_claim(
     assert mine.take() == []
     assert not other.exists()
     mine.release()
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "claims").iterdir()) == []
 
 
-def test_a_claim_that_was_taken_away_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_that_was_taken_away_is_lost(tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "TOUCH_SECONDS", 0.05)
-    mine = Claims(str(tmp_path))
+    mine = Claims(folder)
     assert mine.take() == []
     mine.keep(lambda: "half of it")
-    claim = next(iter(tmp_path.glob("*.claim")))
+    claim = next(iter(tmp_path.glob("claims/*.claim")))
     deadline = time.monotonic() + 10
     while json.loads(claim.read_text(encoding="utf-8"))["progress"] != "half of it":
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert not mine.lost
     while not mine.lost:
-        for path in tmp_path.glob("*.claim"):
+        for path in tmp_path.glob("claims/*.claim"):
             path.unlink(missing_ok=True)
         assert time.monotonic() < deadline
         time.sleep(0.01)

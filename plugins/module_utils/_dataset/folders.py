@@ -1,0 +1,170 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Folders and files that are reached without following a link that somebody else laid.
+
+The destination of a dataset may belong to somebody who is not root, and root writes there. So each folder on the way
+is opened in the one before it with O_NOFOLLOW (openat(2)), and what is made is made in the folder that was opened,
+whatever bears its name by then. A file that is made is new (O_EXCL), and one that is written on is a plain file with
+one name only: a hard link would show no link.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST_LINKS = 40
+# User and group id, -1 for those of this process.
+Owner = tuple[int, int]
+OURS: Owner = (-1, -1)
+
+
+def open_folder(name: str, parent: int, owner: Owner | None = None, flags: int = FOLDER) -> int:
+    """The descriptor of a folder; made where it is missing, and then given to ``owner``. Raises OSError."""
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except FileNotFoundError:
+        if owner is None:
+            raise
+    made = True
+    try:
+        os.mkdir(name, 0o755, dir_fd=parent)
+    except FileExistsError:
+        made = False
+    found = os.open(name, flags, dir_fd=parent)
+    try:
+        if made and owner != OURS:
+            os.fchown(found, *owner)
+    except BaseException:
+        os.close(found)
+        raise
+    return found
+
+
+def is_link_error(error: OSError) -> bool:
+    return error.errno in (errno.ELOOP, errno.ENOTDIR)
+
+
+def open_path(path: str, owner: Owner | None = None) -> int:
+    """The descriptor of a folder by its absolute path; the last one goes to ``owner`` where it has to be made.
+
+    Links on the way are followed where they are root's or this user's own. Raises TrainiumError, OSError.
+    """
+    parts, links = path.rstrip("/").split("/")[::-1], 0
+    # Folders on the way need not be readable.
+    passing = FOLDER | os.O_PATH
+    found = os.open("/", passing)
+    try:
+        while parts:
+            part = parts.pop()
+            if part in ("", "."):
+                continue
+            try:
+                made = (OURS if parts else owner) if owner is not None else None
+                below = open_folder(part, found, made, passing if parts else FOLDER)
+            except OSError as error:
+                look = os.stat(part, dir_fd=found, follow_symlinks=False) if is_link_error(error) else None
+                if look is None or not stat.S_ISLNK(look.st_mode) or links >= MOST_LINKS:
+                    raise
+                if look.st_uid not in (0, os.geteuid()):
+                    raise TrainiumError(
+                        f"{part!r} on the way to {path} is a link of somebody else, who could have it lead anywhere; "
+                        "give the path to which it leads"
+                    ) from error
+                target = os.readlink(part, dir_fd=found)
+                parts, links = parts + target.rstrip("/").split("/")[::-1], links + 1
+                below = os.open("/" if target.startswith("/") else ".", passing, dir_fd=found)
+            os.close(found)
+            found = below
+    except BaseException:
+        os.close(found)
+        raise
+    return found
+
+
+class Folder:
+    """A folder that was opened, and what lies below it; -1 where it is not open."""
+
+    def __init__(self, descriptor: int = -1) -> None:
+        self.descriptor = descriptor
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+
+    def is_private(self) -> bool:
+        """Whether nobody but root and this user may change what lies in it."""
+        found = os.fstat(self.descriptor)
+        return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+    @contextmanager
+    def at(self, path: str, owner: Owner | None = None) -> Iterator[int]:
+        """The descriptor of a folder below this one; what is missing on the way is made for ``owner``."""
+        found = os.dup(self.descriptor)
+        try:
+            for part in path.split("/") if path else ():
+                below = open_folder(part, found, owner)
+                os.close(found)
+                found = below
+            yield found
+        finally:
+            os.close(found)
+
+    def open(self, path: str, flags: int, mode: int = 0o600) -> int:
+        """The descriptor of a file; with O_CREAT a new one in the place of what was there. Raises OSError."""
+        parent, _slash, name = path.rpartition("/")
+        new = flags & os.O_CREAT
+        flags |= os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_EXCL if new else os.O_NONBLOCK)
+        with self.at(parent, OURS if new else None) as at:
+            if new:
+                unlink(name, at)
+            found = os.open(name, flags, mode, dir_fd=at)
+        look = os.fstat(found)
+        if not stat.S_ISREG(look.st_mode) or look.st_nlink > 1:
+            os.close(found)
+            raise OSError(errno.ELOOP, "it is no plain file, or has another name as well", path)
+        return found
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a folder with all that is in it, where there is one."""
+        parent, _slash, name = path.rpartition("/")
+        with suppress(FileNotFoundError), self.at(parent) as at:
+            try:
+                os.unlink(name, dir_fd=at)
+            except (IsADirectoryError, PermissionError):
+                # Its own way down follows no link either.
+                shutil.rmtree(f"/proc/self/fd/{at}/{name}", ignore_errors=True)
+
+    def read(self, path: str) -> dict[str, Any] | None:
+        """The dictionary in a JSON file; None where there is none that can be read."""
+        try:
+            with os.fdopen(self.open(path, os.O_RDONLY), encoding="utf-8") as stream:
+                found = json.load(stream)
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def write(self, path: str, content: Mapping[str, Any]) -> None:
+        """A JSON file, in one step. Raises OSError."""
+        with os.fdopen(self.open(f"{path}.new", os.O_WRONLY | os.O_CREAT, 0o644), "w", encoding="utf-8") as stream:
+            json.dump(content, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        parent, _slash, name = path.rpartition("/")
+        with self.at(parent) as at:
+            os.replace(f"{name}.new", name, src_dir_fd=at, dst_dir_fd=at)
+
+
+def unlink(name: str, folder: int) -> None:
+    """Delete a file, where there is one."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
