@@ -98,7 +98,7 @@ SCRIPTS: dict[str, list[Script]] = {
     "diagnose/files/gather.sh": [],
     "training_job/templates/batch.j2": [],
     "training_job/templates/job.sh.j2": [],
-    "training_job/templates/unit.sh.j2": [],
+    "training_job/templates/restart.sh.j2": [],
 }
 
 
@@ -285,7 +285,8 @@ ROOTED = ("directory", "venv_path", "training_job_slurm_path")
 WAYS = [
     ("training_job/templates/job.sh.j2", "train", ("train",)),
     ("training_job/templates/job.sh.j2", "train", ("prepare",)),
-    ("training_job/templates/unit.sh.j2", "train", ()),
+    ("training_job/templates/restart.sh.j2", "train", ("unit",)),
+    ("training_job/templates/restart.sh.j2", "train", ("lost",)),
     ("training_job/templates/batch.j2", "train", ()),
     ("training_job/templates/batch.j2", "compile", ()),
 ]
@@ -312,6 +313,12 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
             **places,
         }
         text = render(template, variables)
+        # The others source it, from a folder that is not there.
+        lines = text.splitlines(keepends=True)
+        sourced = [line for line in lines if line.startswith(". ") and line.endswith("/restart.sh\n")]
+        assert len(sourced) == (0 if "restart" in template else 1)
+        if sourced:
+            text = text.replace(sourced[0], render("training_job/templates/restart.sh.j2", variables))
         if "batch" in template:
             assert sum(line.startswith("#SBATCH") for line in text.splitlines()) == 9
         # Every definition has a folder of its own, and else most scripts would be those that were tried already.

@@ -16,7 +16,7 @@ RESERVED = frozenset(
     {
         "environment.json",
         "job.sh",
-        "unit.sh",
+        "restart.sh",
         "compile.exit",
         "train.exit",
         "compile.batch",

@@ -2,120 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar, trust_as_template
-from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import resolve
 
-TEMPLATES = Path(__file__).parents[3] / "roles" / "training_job" / "templates"
-ADDRESS = "127.0.0.1"
+from tests.unit.training.job_scripts import ADDRESS, Job
+
 LONG = "x'\"$(id)\n" * 1250
-
-# What stands in for torchrun and Slurm: they show what they were given.
-SHOW = f"""#!{sys.executable}
-import json, os, sys
-with open(os.environ["SHOWN"], "a") as file:
-    print(json.dumps([os.path.basename(sys.argv[0]), sys.argv[1:], dict(os.environ)]), file=file)
-"""
-STUBS = {
-    "torchrun": SHOW
-    + "print(os.environ.get('SAYS', ''), flush=True)\nsys.exit(int(os.environ.get('ENDS_WITH', '0')))\n",
-    "python": SHOW,
-    "scontrol": '#!/bin/bash\n[ $1 = show ] || echo "$@" >> "$SHOWN.slurm"\n[ "$2" != hostnames ] || echo \'n 1\'\n'
-    '[ "$2" != config ] || echo "SlurmdPort = $SLURMD_PORT"\n',
-    "squeue": '#!/bin/bash\necho "${JOB_STATE:-RUNNING}"\n',
-    "srun": '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n',
-    "ip": f"#!/bin/bash\necho '1: lo inet {ADDRESS}/8 scope host lo'\n",
-    "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
-    "sudo": "#!/bin/bash\nexit 1\n",
-}
-
-
-class Job:
-    """The files of a job in a folder whose name has a space, and bash to run them."""
-
-    def __init__(self, folder: Path, definition: dict[str, Any]) -> None:
-        venv = folder / "a venv"
-        (venv / "bin").mkdir(parents=True)
-        for name, text in STUBS.items():
-            (venv / "bin" / name).write_text(text)
-            (venv / "bin" / name).chmod(0o755)
-        context = {
-            "directory": str(folder / "the jobs"),
-            "venv_path": str(venv),
-            "launcher": "slurm",
-            "usable": ["n 1"],
-            "known": 1,
-            "checksums": {},
-        }
-        self.work = folder / "work"
-        self.work.mkdir()
-        self.shown = folder / "shown"
-        own = {"preset": "none", "files": ["a.py"], "script": "a.py", "processes_per_node": 1}
-        cache = {"directory": str(folder / "a cache"), **definition.get("cache", {})}
-        self.job = resolve({**own, **definition, "cache": cache}, {}, context)
-        self.folder = Path(self.job["folder"])
-        self.folder.mkdir(parents=True)
-        variables = {
-            "__training_job": self.job,
-            "__training_job_efa": (TEMPLATES.parents[1] / "efa" / "files" / "environment.sh").read_text(),
-            "__training_job_addresses": {"n 1": ADDRESS},
-            "training_job_venv_path": str(venv),
-            "training_job_rendezvous_port": 29500,
-            "training_job_slurm_path": str(venv / "bin"),
-            "training_job_shared": False,
-            "training_job_partition": "",
-        }
-        for source, target, mode in (
-            ("job.sh.j2", "job.sh", ""),
-            ("unit.sh.j2", "unit.sh", ""),
-            ("batch.j2", "train.batch", "train"),
-            ("batch.j2", "compile.batch", "compile"),
-        ):
-            templar = Templar(loader=DataLoader(), variables={**variables, "__training_job_mode": mode})
-            text = templar.template(trust_as_template((TEMPLATES / source).read_text()))
-            (self.folder / target).write_text(text)
-        (self.folder / "environment.json").write_text(json.dumps(self.job["env"]))
-
-    def run(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        variables = {
-            "PATH": os.environ["PATH"],
-            "SHOWN": str(self.shown),
-            "SLURM_JOB_ID": "7",
-            "SLURM_JOB_NUM_NODES": "1",
-            "SLURM_JOB_NODELIST": "x",
-            "SLURM_NODEID": "0",
-            "TRAINIUM_END_FILE": str(self.folder / "end"),
-            **environment,
-        }
-        variables["PATH"] = f"{self.job_bin()}:{variables['PATH']}"
-        return subprocess.run(
-            ["bash", str(self.folder / name), *arguments],
-            cwd=self.work,
-            env=variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def job_bin(self) -> str:
-        return str(self.work.parent / "a venv" / "bin")
-
-    def calls(self, name: str) -> list[Any]:
-        """Arguments and environment of each call of a stub."""
-        lines = self.shown.read_text().splitlines() if self.shown.exists() else []
-        return [call[1:] for call in map(json.loads, lines) if call[0] == name]
-
-
 HOSTILE: dict[str, Any] = {
     "space": "two words",
     "ends with a space": "x ",
@@ -227,35 +123,6 @@ def test_the_end_of_a_capacity_block_counts_where_it_is_earlier(tmp_path: Path) 
     assert "see ends_at" in done.stderr
 
 
-@pytest.mark.parametrize(("requeue", "code", "requeued"), [(True, 0, "requeue 7\n"), (False, 85, "")])
-def test_a_script_that_stopped_in_time_is_put_back(tmp_path: Path, requeue: bool, code: int, requeued: str) -> None:
-    job = Job(tmp_path, {"requeue": requeue})
-    done = job.run("train.batch", SAYS="  exitcode  : 85 (pid: 12)", ENDS_WITH="1")
-    assert done.returncode == code
-    asked = Path(f"{job.shown}.slurm")
-    assert (asked.read_text() if asked.exists() else "") == requeued
-
-
-def test_a_cancelled_job_is_not_put_back(tmp_path: Path) -> None:
-    job = Job(tmp_path, {})
-    done = job.run("train.batch", SAYS="  exitcode  : 85 (pid: 12)", ENDS_WITH="1", JOB_STATE="COMPLETING")
-    assert done.returncode == 85
-    assert not Path(f"{job.shown}.slurm").exists()
-
-
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_failure_is_put_back_only_where_a_node_is_gone(tmp_path: Path, answers: bool) -> None:
-    job = Job(tmp_path, {})
-    with socket.socket() as slurmd:
-        slurmd.bind((ADDRESS, 0))
-        if answers:
-            slurmd.listen()
-        done = job.run("train.batch", ENDS_WITH="3", SLURMD_PORT=str(slurmd.getsockname()[1]))
-    assert done.returncode == (3 if answers else 0)
-    assert ("starts again without n 1, which does not answer" in done.stdout) != answers
-    assert Path(f"{job.shown}.slurm").exists() != answers
-
-
 def test_an_old_cache_is_pruned(tmp_path: Path) -> None:
     job = Job(tmp_path, {"cache": {"keep_days": 30}})
     cache = Path(job.job["cache"]["directory"]) / "neuronxcc-2.26"
@@ -265,11 +132,3 @@ def test_an_old_cache_is_pruned(tmp_path: Path) -> None:
         os.utime(cache / name, (1, 1))
     assert job.run("job.sh", "train").returncode == 0
     assert sorted(path.name for path in cache.iterdir()) == ["MODULE_new", "other"]
-
-
-def test_without_slurm_a_record_says_how_it_ended(tmp_path: Path) -> None:
-    job = Job(tmp_path, {"time_limit": "10"})
-    environment = {"SLURM_JOB_ID": "", "TRAINIUM_NODE_RANK": "0"}
-    assert job.run("unit.sh", ENDS_WITH="3", **environment).returncode == 3
-    record = json.loads((job.folder / "node.0.json").read_text())
-    assert (record["exit_code"], record["phase"], record["digest"]) == (3, "train", job.job["digest"])

@@ -1,0 +1,122 @@
+"""The scripts of a training job in a folder, and what stands in for torchrun and Slurm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import resolve
+
+TEMPLATES = Path(__file__).parents[3] / "roles" / "training_job" / "templates"
+ADDRESS = "127.0.0.1"
+NODE = {"n 1": ADDRESS}
+
+# What stands in for torchrun and Slurm: they show what they were given.
+SHOW = f"""#!{sys.executable}
+import json, os, sys
+with open(os.environ["SHOWN"], "a") as file:
+    print(json.dumps([os.path.basename(sys.argv[0]), sys.argv[1:], dict(os.environ)]), file=file)
+"""
+STUBS = {
+    "torchrun": SHOW
+    # The first so many times it stops in time, as a script that goes by TRAINIUM_STOP_AT.
+    + """
+if open(os.environ["SHOWN"]).read().count('["torchrun"') <= int(os.environ.get("STOPS", "0")):
+    sys.exit("  exitcode  : 85 (pid: 12)")
+print(os.environ.get('SAYS', ''), flush=True)
+sys.exit(int(os.environ.get('ENDS_WITH', '0')))
+""",
+    "python": SHOW,
+    "scontrol": '#!/bin/bash\n[ $1 = show ] || echo "$@" >> "$SHOWN.slurm"\n'
+    '[ "$2" != hostnames ] || echo "${NODES:-n 1}"\n'
+    '[ "$2" != config ] || echo "SlurmdPort = $SLURMD_PORT"\n',
+    "squeue": '#!/bin/bash\necho "${JOB_STATE:-RUNNING}"\n',
+    "srun": '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\n"$@" || exit\n'
+    '[ -z "${HANGS:-}" ] || exec sleep 60\n',
+    "ip": f"#!/bin/bash\necho '1: lo inet {ADDRESS}/8 scope host lo'\n",
+    "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
+    "sudo": "#!/bin/bash\nexit 1\n",
+}
+
+
+class Job:
+    """The files of a job in a folder whose name has a space, and bash to run them."""
+
+    def __init__(self, folder: Path, definition: dict[str, Any], addresses: Mapping[str, str] = NODE) -> None:
+        venv = folder / "a venv"
+        (venv / "bin").mkdir(parents=True)
+        for name, text in STUBS.items():
+            (venv / "bin" / name).write_text(text)
+            (venv / "bin" / name).chmod(0o755)
+        context = {
+            "directory": str(folder / "the jobs"),
+            "venv_path": str(venv),
+            "launcher": "slurm",
+            "usable": ["n 1"],
+            "known": 1,
+            "checksums": {},
+        }
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.shown = folder / "shown"
+        own = {"preset": "none", "files": ["a.py"], "script": "a.py", "processes_per_node": 1}
+        cache = {"directory": str(folder / "a cache"), **definition.get("cache", {})}
+        self.job = resolve({**own, **definition, "cache": cache}, {}, context)
+        self.folder = Path(self.job["folder"])
+        self.folder.mkdir(parents=True)
+        variables = {
+            "__training_job": self.job,
+            "__training_job_efa": (TEMPLATES.parents[1] / "efa" / "files" / "environment.sh").read_text(),
+            "__training_job_addresses": addresses,
+            "training_job_venv_path": str(venv),
+            "training_job_rendezvous_port": 29500,
+            "training_job_slurm_path": str(venv / "bin"),
+            "training_job_shared": False,
+            "training_job_partition": "",
+        }
+        for source, target, mode in (
+            ("job.sh.j2", "job.sh", ""),
+            ("restart.sh.j2", "restart.sh", ""),
+            ("batch.j2", "train.batch", "train"),
+            ("batch.j2", "compile.batch", "compile"),
+        ):
+            templar = Templar(loader=DataLoader(), variables={**variables, "__training_job_mode": mode})
+            text = templar.template(trust_as_template((TEMPLATES / source).read_text()))
+            (self.folder / target).write_text(text)
+        (self.folder / "environment.json").write_text(json.dumps(self.job["env"]))
+
+    def run(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        variables = {
+            "PATH": os.environ["PATH"],
+            "SHOWN": str(self.shown),
+            "SLURM_JOB_ID": "7",
+            "SLURM_JOB_NUM_NODES": "1",
+            "SLURM_JOB_NODELIST": "x",
+            "SLURM_NODEID": "0",
+            "TRAINIUM_END_FILE": str(self.folder / "end"),
+            **environment,
+        }
+        variables["PATH"] = f"{self.job_bin()}:{variables['PATH']}"
+        return subprocess.run(
+            ["bash", str(self.folder / name), *arguments],
+            cwd=self.work,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def job_bin(self) -> str:
+        return str(self.work.parent / "a venv" / "bin")
+
+    def calls(self, name: str) -> list[Any]:
+        """Arguments and environment of each call of a stub."""
+        lines = self.shown.read_text().splitlines() if self.shown.exists() else []
+        return [call[1:] for call in map(json.loads, lines) if call[0] == name]
