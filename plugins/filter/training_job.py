@@ -58,6 +58,7 @@ def training_job(
     search: Sequence[str] = (),
     active: Sequence[str] = (),
     partition: str = "",
+    shared: bool = False,
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     if not isinstance(value, Mapping):
@@ -75,6 +76,7 @@ def training_job(
             "known": known,
             "active": list(active),
             "partition": plain(partition),
+            "shared": shared,
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

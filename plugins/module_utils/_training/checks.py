@@ -263,6 +263,7 @@ def _check_numbers(definition: Mapping[str, Any]) -> None:
     _whole(checkpoint, "keep", 1, "checkpoint.keep")
     for mapping, key, name in (
         (checkpoint, "resume", "checkpoint.resume"),
+        (checkpoint, "shared", "checkpoint.shared"),
         (definition, "requeue", "requeue"),
         (definition, "driver_reload", "driver_reload"),
     ):

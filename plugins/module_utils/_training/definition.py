@@ -49,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
         "success": "Total failed compilations: 0",
         "time_limit": "6:00:00",
     },
-    "checkpoint": {"steps": 0, "keep": 3, "resume": True},
+    "checkpoint": {"steps": 0, "keep": 3, "resume": True, "shared": False},
     "requeue": True,
     "stop_before": 120,
     "ends_at": "",
@@ -63,7 +63,10 @@ DEFAULTS: dict[str, Any] = {
     "reserved_port": 48620,
 }
 # A script of one's own has nothing to do with the preset's data and arguments.
-OF_A_SCRIPT = ("files", "fetch", "packages", "requirements", "prepare", "args", "env", "compile", "steps")
+OF_A_SCRIPT = (
+    *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "compile", "steps"),
+    *("checkpoint", "requeue"),
+)
 NONE = "none"
 LAUNCHERS = ("slurm", "torchrun")
 # The job's folder ends in so many digits of the definition and then in those of the number of nodes.
@@ -78,7 +81,8 @@ def resolve(
 
     ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
-    -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue) and ``partition`` (of Slurm, or '').
+    -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or '') and
+    ``shared`` (whether all nodes share ``directory``).
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
@@ -97,6 +101,7 @@ def resolve(
     digest = _digest(whole, context)
     stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
     count = _running_count(stem, context.get("active") or ()) or _count(whole, context)
+    _check_resume(whole, max(count, context["known"]), bool(context.get("shared")))
     folder = f"{stem}{count:04x}"
     # Of a preset only: what a user writes is taken as it is.
     whole = complete(definition, presets, {"{directory}": context["directory"], "{folder}": folder})
@@ -187,6 +192,18 @@ def _digest(whole: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     parts = [whole, context["checksums"], context["venv_path"], context["launcher"]]
     text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:DEFINITION_DIGITS]
+
+
+def _check_resume(whole: Mapping[str, Any], nodes: int, shared: bool) -> None:
+    """A checkpoint that one node has, or each a part of, is none for a job that may start again on other nodes."""
+    checkpoint = whole["checkpoint"]
+    if checkpoint["shared"] and nodes > 1 and not shared and (checkpoint["resume"] or whole["requeue"]):
+        raise RefusedError(
+            "checkpoint.resume" if checkpoint["resume"] else "requeue",
+            True,
+            f"the cluster's {nodes} nodes share no storage, so that each would go on from another step: set "
+            "trainium_shared_dir, or set checkpoint.resume and requeue to false",
+        )
 
 
 def _running_count(stem: str, active: Sequence[str]) -> int:

@@ -97,6 +97,7 @@ def _bert_large(name: str, steps: int, **args: Any) -> Definition:
     begun = started(
         "dp_bert_large_hf_pretrain_hdf5.py",
         start_checkpoints=output,
+        start_resume="bert",
         output_dir=output,
         metrics_file=f"{output}/results.json",
         num_ckpts_to_keep=3,

@@ -77,6 +77,8 @@ _LLAMA3_8B = _nxd(
         "metrics_file": "{directory}/output/llama3-8b/results.json",
         "checkpoint_dir": "{directory}/output/llama3-8b",
         "checkpoint_freq": 500,
+        "num_kept_checkpoint": 3,
+        "start_resume": "nxd",
         "tensor_parallel_size": 32,
         "batch_size": 1,
         "max_steps": 10000,
@@ -151,7 +153,7 @@ _LLAMA3_70B = _nxd(
         "checkpoint_dir": "{directory}/output/llama3-70b",
         "checkpoint_freq": 500,
         "num_kept_checkpoint": 3,
-        "loading_step": -1,
+        "start_resume": "nxd",
         "tb_dir": "{directory}/output/llama3-70b/tensorboard",
     },
 )
@@ -174,6 +176,9 @@ _LORA: Definition = {
         logging_steps=1,
     ),
     "name": "llama3-8b-lora",
+    # Optimum Neuron's Trainer refuses resume_from_checkpoint (trainers/transformers.py): it would begin anew.
+    "checkpoint": {"resume": False},
+    "requeue": False,
     "fetch": [
         fetched(OPTIMUM, "finetune_llama.py", "2ccf3760fd1bb02703e6f6f3223c4f6201b65aecb320767d4f3710250db25151"),
     ],

@@ -67,7 +67,7 @@ def test_a_part_of_a_dictionary_leaves_the_rest_as_it_was() -> None:
     job = resolve({"args": {"lr": 0.1}, "compile": {"steps": 3}, "checkpoint": {"steps": 5}})
     assert job["args"]["steps_this_run"] == 100
     assert job["compile"]["enabled"]
-    assert job["checkpoint"] == {"steps": 5, "keep": 3, "resume": True}
+    assert job["checkpoint"] == {"steps": 5, "keep": 3, "resume": True, "shared": False}
     assert job["compile_argv"][-4:] == ["--steps_this_run", "3", "--lr", "0.1"]
 
 
@@ -227,3 +227,23 @@ def test_a_text_is_given_to_the_script_as_it_is_or_refused(text: str) -> None:
     words = resolve(definition)["argv"]
     assert words[-1] == text
     assert subprocess.run(["printf", "%s", words[-1]], capture_output=True, check=True).stdout == text.encode()
+
+
+def test_a_job_that_cannot_go_on_elsewhere_is_refused_without_shared_storage() -> None:
+    parts = {**OWN, "checkpoint": {"shared": True}}
+    assert refusal(parts) == (
+        "checkpoint.resume of the training job is 'True'; the cluster's 3 nodes share no storage, so that each would "
+        "go on from another step: set trainium_shared_dir, or set checkpoint.resume and requeue to false."
+    )
+    assert "requeue of the training job is 'True'" in refusal({**OWN, "checkpoint": {"shared": True, "resume": False}})
+    # On one node of several as well, since the next start may be on another.
+    assert "share no storage" in refusal({**parts, "nodes": 1})
+    assert resolve(parts, shared=True)["count"] == 2
+    assert resolve(parts, known=1, usable=["n1"])["count"] == 1
+    assert resolve({**OWN, "checkpoint": {"shared": True, "resume": False}, "requeue": False})["count"] == 2
+
+
+def test_a_script_of_ones_own_does_not_resume_like_the_preset() -> None:
+    presets = {"other": {"checkpoint": {"steps": 7, "shared": True}, "requeue": False}}
+    job = planner.complete({**OWN, "preset": "other"}, presets)
+    assert (job["checkpoint"], job["requeue"]) == (planner.DEFAULTS["checkpoint"], True)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import complete
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 
+DOCS = Path(__file__).parents[3] / "docs"
 FILES = Path(__file__).parents[3] / "roles" / "training_job" / "files"
 # Key -> type; what a definition may have, and what it has within.
 KEYS: dict[str, type] = {
@@ -29,6 +31,7 @@ KEYS: dict[str, type] = {
     "env": dict,
     "compile": dict,
     "checkpoint": dict,
+    "requeue": bool,
 }
 COMPILE = {"enabled": bool, "steps": int, "steps_argument": str, "args": dict, "time_limit": str}
 each = pytest.mark.parametrize("name", PRESETS)
@@ -86,6 +89,40 @@ def test_a_compile_run_is_limited_by_an_argument_of_the_script(name: str) -> Non
     if preset.get("compile", {}).get("enabled"):
         assert preset["compile"]["steps_argument"] in preset["args"]
         assert preset["compile"]["steps"] <= 10
+
+
+def resumes() -> dict[str, tuple[str, str, str]]:
+    """Preset -> what it goes on by, whether on shared storage only, and tests, as the documentation has them."""
+    text = (DOCS / "training.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \| (yes|no|-) \| ([^|]+) \|$", text, re.MULTILINE)
+    return {name: row[1:] for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def test_the_documentation_says_of_every_preset_how_it_resumes() -> None:
+    assert set(resumes()) == set(PRESETS)
+
+
+@each
+def test_it_resumes_as_the_documentation_says(name: str) -> None:
+    by, shared, tests = resumes()[name]
+    preset = PRESETS[name]
+    whole = complete({"preset": name}, PRESETS)
+    if "`requeue: false`" in by:
+        assert (whole["requeue"], whole["checkpoint"]["resume"], shared) == (False, False, "-")
+        # The documentation says why.
+        assert re.search(rf"^`{name}` .*begin", (DOCS / "training.md").read_text(encoding="utf-8"), re.MULTILINE)
+        return
+    assert whole["requeue"] and whole["checkpoint"]["resume"]
+    assert whole["checkpoint"]["shared"] == (shared == "yes")
+    ways = re.findall(r"`([A-Za-z_.]+(?:=\w+)?)`", by)
+    known = {"TRAINIUM_RESUME": name == "bert", "exp_manager.resume_if_exists": name.startswith(("gpt3", "llama2"))}
+    for way in ways:
+        option, value = (*way.split("="), "")[:2]
+        assert known.get(way) or preset["args"][option] == value, way
+    named = re.findall(r"`(test_\w+)`", tests)
+    assert named or tests == "upstream's own"
+    for test in named:
+        assert any(f"def {test}(" in path.read_text(encoding="utf-8") for path in (DOCS.parent / "tests").rglob("*.py"))
 
 
 def test_bert_brings_all_modules_of_its_script() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 START = Path(__file__).parents[3] / "roles" / "training_job" / "files" / "upstream" / "start_upstream.py"
+BERT = ("--start_resume", "bert", "--start_checkpoints")
 SHOWS = "import json, sys\nfrom beside import VALUE\nprint(json.dumps(sys.argv[1:]), VALUE, __name__)\n"
 
 
@@ -69,7 +70,7 @@ def test_goes_on_from_the_newest_whole_checkpoint(folder: Path) -> None:
     checkpoint(folder, 9)
     wanted = checkpoint(folder, 20)
     broken = checkpoint(folder, 30, whole=False)
-    arguments = ("--start_checkpoints", str(folder / "output"), "--resume_ckpt_path", "phase1")
+    arguments = (*BERT, str(folder / "output"), "--resume_ckpt_path", "phase1")
     given, text = start(folder, *arguments, TRAINIUM_RESUME="1")
     assert given == ["--resume_ckpt_path", "phase1", "--resume_ckpt", "--resume_ckpt_path", wanted]
     assert f"training: warning: {broken} is not whole and passed over" in text
@@ -80,8 +81,71 @@ def test_goes_on_from_the_newest_whole_checkpoint(folder: Path) -> None:
 )
 def test_begins_anew_where_it_is_not_to_resume(folder: Path, variables: dict[str, str]) -> None:
     checkpoint(folder, 9)
-    assert start(folder, "--start_checkpoints", str(folder / "output"), **variables)[0] == []
+    assert start(folder, *BERT, str(folder / "output"), **variables)[0] == []
 
 
 def test_begins_anew_where_there_is_no_checkpoint(folder: Path) -> None:
-    assert start(folder, "--start_checkpoints", str(folder / "output"), TRAINIUM_RESUME="1")[0] == []
+    assert start(folder, *BERT, str(folder / "output"), TRAINIUM_RESUME="1")[0] == []
+
+
+# What dp_bert_large_hf_pretrain_hdf5.py does with its arguments: it takes the step from the name, and leaves optimizer,
+# schedule and the place in the data out where it is told of phase 2.
+PHASE2 = """
+import argparse, json, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--phase2", action="store_true")
+parser.add_argument("--phase1_end_step", type=int)
+parser.add_argument("--resume_ckpt", action="store_true")
+parser.add_argument("--resume_ckpt_path")
+flags = parser.parse_args()
+step = int(os.path.basename(flags.resume_ckpt_path).split(".pt")[0].split("_")[1])
+print(json.dumps({
+    "moments": not flags.phase2,
+    "step": step - flags.phase1_end_step if flags.phase2 else step,
+    "read": os.path.realpath(flags.resume_ckpt_path),
+}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "moments", "step", "read"),
+    [
+        ([], False, 0, "phase1/ckpt_7032.pt"),
+        # The names that it gives before a requeue, and those after one.
+        ([7132, 7232], True, 200, "output/ckpt_7232.pt"),
+        ([7132, 7232, 150, 350], True, 350, "output/ckpt_350.pt"),
+    ],
+)
+def test_phase_2_goes_on_with_moments_and_schedule(
+    folder: Path, written: list[int], moments: bool, step: int, read: str
+) -> None:
+    (folder / "shows.py").write_text(PHASE2, encoding="utf-8")
+    for number in written:
+        checkpoint(folder, number)
+    before = folder / "phase1" / "ckpt_7032.pt"
+    before.parent.mkdir()
+    before.write_bytes(b"")
+    command = [sys.executable, str(folder / "start_upstream.py"), "--start_script", "shows.py", *BERT]
+    command += [str(folder / "output"), "--phase2", "--phase1_end_step", "7032", "--resume_ckpt"]
+    environment = {"PATH": os.environ["PATH"], "TRAINIUM_RESUME": "1"}
+    done = subprocess.run(
+        [*command, "--resume_ckpt_path", str(before)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == {"moments": moments, "step": step, "read": str((folder / read).resolve())}
+
+
+def test_the_library_of_neuron_is_told_to_go_on(folder: Path) -> None:
+    arguments = ("--start_resume", "nxd", "--checkpoint_dir", "x")
+    assert start(folder, *arguments)[0] == ["--checkpoint_dir", "x"]
+    assert start(folder, *arguments, TRAINIUM_RESUME="1")[0][2:] == ["--loading_step", "latest_if_exists"]
+
+
+def test_the_trainer_goes_on_from_a_checkpoint_that_has_its_state(folder: Path) -> None:
+    for step in (500, 1000, 1500):
+        (folder / "output" / f"checkpoint-{step}").mkdir(parents=True)
+    for step, text in ((500, '{"global_step": 500}'), (1000, '{"global_step": 1000}'), (1500, '{"glo')):
+        (folder / "output" / f"checkpoint-{step}" / "trainer_state.json").write_text(text, encoding="utf-8")
+    arguments = ("--start_resume", "trainer", "--start_checkpoints", str(folder / "output"))
+    given, text = start(folder, *arguments, TRAINIUM_RESUME="1")
+    assert given == ["--resume_from_checkpoint", str(folder / "output" / "checkpoint-1000")]
+    assert "checkpoint-1500 is not whole and passed over" in text

@@ -1,22 +1,29 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Start a training script of another project as this collection starts its own.
+"""Start a training script that knows nothing of this collection, from its newest whole checkpoint where there is one.
 
-start_upstream.py --start_script SCRIPT [--start_style argparse|hydra] [--start_checkpoints FOLDER] [--NAME VALUE ...]
+start_upstream.py --start_script SCRIPT [--start_style argparse|hydra] [--start_checkpoints FOLDER]
+                  [--start_resume bert|nxd|trainer] [--NAME VALUE ...]
 
 All other arguments go to the script, which lies beside this one. In the style ``hydra`` they become ``++NAME=VALUE``,
-and the number of nodes and of processes a node is added, which the scripts of NeMo want. With a folder of checkpoints,
-``--resume_ckpt`` and the path of the newest whole one are added where TRAINIUM_RESUME is 1 and there is one.
+and the number of nodes and of processes a node is added, which the scripts of NeMo want. Where TRAINIUM_RESUME is 1,
+the script is given what makes it go on:
+
+bert     --resume_ckpt and the path of the newest ``ckpt_*.pt`` of the folder
+nxd      --loading_step latest_if_exists; the library takes the newest with a file ``done`` in its --checkpoint_dir
+trainer  --resume_from_checkpoint and the newest ``checkpoint-*`` of the folder, as the Hugging Face Trainer writes them
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import runpy
 import sys
+import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 
@@ -35,36 +42,77 @@ def as_hydra(arguments: Sequence[str]) -> list[str]:
     return [one if "=" in one else f"{one}=True" for one in result]
 
 
-def newest(folder: Path) -> Path | None:
-    """The newest checkpoint that is whole. PyTorch writes an archive, whose table of contents comes last."""
+def newest(folder: Path, pattern: str, whole: Callable[[Path], bool], before: int = 0) -> tuple[int, Path] | None:
+    """Step and path of the newest checkpoint that is whole. Numbers above ``before`` are counted on from there."""
     numbered = [
-        (int(match[1]), path) for path in folder.glob("ckpt_*.pt") if (match := re.search(r"_(\d+)\.pt$", path.name))
+        (int(match[1]), path) for path in folder.glob(pattern) if (match := re.search(r"[_-](\d+)(\.pt)?$", path.name))
     ]
-    for _step, path in sorted(numbered, reverse=True):
-        if zipfile.is_zipfile(path):
-            return path
+    steps = [(number - before if number > before else number, path) for number, path in numbered]
+    for step, path in sorted(steps, reverse=True):
+        if whole(path):
+            return step, path
         print(f"training: warning: {path} is not whole and passed over", flush=True)
     return None
+
+
+def has_state(path: Path) -> bool:
+    """Whether the Trainer has come to the file that it writes last (transformers, Trainer._save_checkpoint)."""
+    try:
+        return "global_step" in json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def resume_bert(others: list[str], folder: Path, scratch: Path) -> list[str]:
+    """For dp_bert_large_hf_pretrain_hdf5.py. PyTorch writes an archive, whose table of contents comes last.
+
+    Told of phase 2, it loads the weights alone, since phase 2 begins with those of phase 1: a requeue would have
+    moments of zero and a second warm-up. So what goes on in phase 2 is not told of it. It then takes the step from the
+    file's name, where those that it wrote before are numbered from phase 1 on, and gets a link with the right number.
+    """
+    before = int(others[others.index("--phase1_end_step") + 1]) if "--phase2" in others else 0
+    found = newest(folder, "ckpt_*.pt", zipfile.is_zipfile, before)
+    if not found:
+        return others
+    step, path = found
+    if before:
+        others = [other for other in others if other != "--phase2"]
+        link = scratch / f"ckpt_{step}.pt"
+        link.symlink_to(path.absolute())
+        path = link
+    return [*others, "--resume_ckpt", "--resume_ckpt_path", str(path)]
+
+
+def resume_trainer(others: list[str], folder: Path, _scratch: Path) -> list[str]:
+    found = newest(folder, "checkpoint-*", has_state)
+    return [*others, "--resume_from_checkpoint", str(found[1])] if found else others
+
+
+def resume_nxd(others: list[str], _folder: Path, _scratch: Path) -> list[str]:
+    return [*others, "--loading_step", "latest_if_exists"]
+
+
+RESUME = {"bert": resume_bert, "nxd": resume_nxd, "trainer": resume_trainer}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--start_script", required=True)
     parser.add_argument("--start_style", choices=["argparse", "hydra"], default="argparse")
-    parser.add_argument("--start_checkpoints", type=Path)
+    parser.add_argument("--start_checkpoints", type=Path, default=Path())
+    parser.add_argument("--start_resume", choices=list(RESUME))
     own, others = parser.parse_known_args()
     if own.start_style == "hydra":
         each = int(os.environ["LOCAL_WORLD_SIZE"])
         nodes = int(os.environ["WORLD_SIZE"]) // each
         others = [*as_hydra(others), f"++trainer.devices={each}", f"++trainer.num_nodes={nodes}"]
     compiling = is_set("TRAINIUM_COMPILE") or is_set("NEURON_EXTRACT_GRAPHS_ONLY")
-    if own.start_checkpoints and is_set("TRAINIUM_RESUME") and not compiling:
-        path = newest(own.start_checkpoints)
-        if path:
-            others += ["--resume_ckpt", "--resume_ckpt_path", str(path)]
     script = Path(__file__).parent / own.start_script
-    sys.argv = [str(script), *others]
-    runpy.run_path(str(script), run_name="__main__")
+    with tempfile.TemporaryDirectory() as scratch:
+        if own.start_resume and is_set("TRAINIUM_RESUME") and not compiling:
+            others = RESUME[own.start_resume](others, own.start_checkpoints, Path(scratch))
+        sys.argv = [str(script), *others]
+        runpy.run_path(str(script), run_name="__main__")
 
 
 if __name__ == "__main__":
