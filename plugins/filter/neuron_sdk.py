@@ -8,6 +8,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import family
 
 
 def neuron_sdk(
@@ -18,12 +19,14 @@ def neuron_sdk(
     python: str = "",
     versions: Mapping[str, str] | None = None,
     mirror: bool = False,
+    instance_type: str = "",
 ) -> dict[str, Any]:
     """The packages of an SDK release for an operating system, or the sentence that refuses the combination."""
     if not isinstance(value, (str, float)):
-        raise AnsibleFilterError(f"neuron_sdk needs a release such as '2.31.1', not {value!r}.")
+        raise AnsibleFilterError(f"neuron_sdk needs a release such as '2.29.1', not {value!r}.")
     # A version that YAML read as a number must not become 3.1 out of 3.10: what the host says is always text.
-    request = planner.Request(str(value), distribution, str(version), torch, python, dict(versions or {}), bool(mirror))
+    own, kind = dict(versions or {}), family(instance_type) or "trn1"
+    request = planner.Request(str(value), distribution, str(version), torch, python, own, bool(mirror), kind)
     try:
         plan = planner.plan(request)
     except planner.NeuronSdkError as error:

@@ -81,7 +81,7 @@ options:
     choices: [fail, warn, none]
     default: fail
   neuron_sdk_version:
-    description: The release of the Neuron SDK for the nodes; by default, the newest that trains with PyTorch.
+    description: The release of the Neuron SDK for the nodes; by default, the newest that trains on them.
     type: str
   own_reservations:
     description: Ids or group ARNs of reservations in O(configuration) that AWS did not make, whatever their type.

@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common import ru
 from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import Rule, sentence_of, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as dataset
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import family
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.presets import PRESETS as ARCHITECTURES
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
@@ -103,6 +104,7 @@ def _sdk(value: Any, rule: Rule) -> str:
         "",
         dict(rule.get("versions") or {}),
         bool(rule.get("mirror")) or not name,
+        family(str(rule.get("instance_type") or "")) or "trn1",
     )
     if (name, version) == ("Amazon", "2") and rule.get("dnf"):
         return "Amazon Linux 2 has no dnf, which Ansible needs to install packages; use an image with Ubuntu 24.04."
@@ -209,12 +211,13 @@ SUBJECTS: dict[str, Subject] = {
             Example("a release without PyTorch", "2.32.0"),
             Example(
                 "a system that the release does not support",
-                "2.31.1",
-                {"system": {"distribution": "Ubuntu", "distribution_version": "22.04"}},
+                "2.30.0",
+                {"instance_type": "inf2.xlarge", "system": {"distribution": "Ubuntu", "distribution_version": "22.04"}},
             ),
-            Example("a version of torch-neuronx that the release does not have", "2.31.1", {"torch": "2.5"}),
+            Example("a version of torch-neuronx that the release does not have", "2.29.1", {"torch": "2.5"}),
+            Example("a release whose PyTorch does not train on that family of instances", "2.31.1"),
         ),
-        frozenset({"system", "torch", "versions", "mirror", "dnf"}),
+        frozenset({"system", "torch", "versions", "mirror", "dnf", "instance_type"}),
     ),
     "dataset": Subject(
         _dataset,

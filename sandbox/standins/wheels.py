@@ -8,8 +8,8 @@ from pathlib import Path
 
 # Project -> versions. The real compiler's versions carry a build's mark.
 PROJECTS = {
-    "torch_neuronx": ("2.9.0.2.15.32035+0c9ae371", "2.9.0.2.14.27725+5be1f0d2"),
-    "neuronx_cc": ("2.26.6360.0+7d1b2c9f", "2.25.3371.0+a84e6b30"),
+    "torch_neuronx": ("2.9.0.2.14.27725+5be1f0d2", "2.9.0.2.13.26312+0c9ae371"),
+    "neuronx_cc": ("2.25.3371.0+a84e6b30", "2.24.8799.0+7d1b2c9f"),
 }
 # Project -> the program that it installs.
 PROGRAMS = {"torch_neuronx": "neuron_parallel_compile"}

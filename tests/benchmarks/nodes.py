@@ -75,8 +75,8 @@ def run_script(sandbox: Sandbox, name: str) -> float:
     inventory = Path(sandbox.environment["ANSIBLE_INVENTORY"])
     settings = yaml.safe_load((inventory / "group_vars" / "all.yml").read_text(encoding="utf-8"))
     requirements = [
-        "torch-neuronx==2.9.0.2.15.32035",
-        "neuronx-cc==2.26.6360.0",
+        "torch-neuronx==2.9.0.2.13.26312",
+        "neuronx-cc==2.24.8799.0",
         *settings["neuron_venv_packages"],
     ]
     command = [

@@ -57,8 +57,8 @@ echo "deb [signed-by=/etc/apt/keyrings/neuron.asc] $site/standins/neuron \$(. /e
   > /etc/apt/sources.list.d/neuron.list
 apt-get update -qq
 apt-get install -qq --yes --no-install-recommends "linux-headers-\$(uname -r)"
-apt-get install -qq --yes --no-install-recommends 'aws-neuronx-dkms=2.29.0.0*' 'aws-neuronx-collectives=2.33.10.0*' \
-  'aws-neuronx-runtime-lib=2.33.10.0*' 'aws-neuronx-tools=2.31.15.0*'
+apt-get install -qq --yes --no-install-recommends 'aws-neuronx-dkms=2.27.4.0*' 'aws-neuronx-collectives=2.31.24.0*' \
+  'aws-neuronx-runtime-lib=2.31.24.0*' 'aws-neuronx-tools=2.29.22.0*'
 apt-mark hold aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools
 modprobe neuron
 

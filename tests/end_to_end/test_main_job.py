@@ -52,7 +52,7 @@ def test_check_mode_on_an_empty_account_reaches_the_end(sandbox: Sandbox) -> Non
         ('{"trainium_cluster_name": "two words"}', "two words"),
         ('{"trainium_training": {"time_limit": "soon"}}', "time_limit"),
         ('{"trainium_ssh_allowed_cidrs": ["0.0.0.0/0"]}', "trainium_ssh_allowed_cidrs"),
-        ("neuron_sdk_version=2.32.0", "set neuron_sdk_version to 2.31.1"),
+        ("neuron_sdk_version=2.32.0", "set neuron_sdk_version to 2.29.1"),
     ],
 )
 def test_bad_input_is_refused_before_anything_starts(sandbox: Sandbox, variable: str, sentence: str) -> None:

@@ -66,7 +66,7 @@ def network_of(record: Mapping[str, Any]) -> TypeNetwork:
     described = sorted(info.get("NetworkCards") or (), key=lambda card: int(card["NetworkCardIndex"]))
     if described:
         limits = [(int(card["NetworkCardIndex"]), int(card["MaximumNetworkInterfaces"])) for card in described]
-    elif known:
+    elif known and known.cards:
         limits = [(index, known.interfaces_per_card) for index in range(known.cards)]
     elif info.get("MaximumNetworkInterfaces"):
         limits = [(0, int(info["MaximumNetworkInterfaces"]))]

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 
 class InstanceType(NamedTuple):
-    """What a type has.
+    """What a type has. An UltraServer is several instances, four of trn2u.48xlarge for example, and no type.
 
-    ``cards`` network cards with ``interfaces_per_card`` interfaces each, ``efa`` of the cards with EFA (0: none),
-    ``devices`` Neuron devices. ``cores`` are the numbers of NeuronCores that a sound device can show: a Trainium2
-    device shows 8 physical cores, or 4 logical ones where two are joined (LNC 2, neuron-ls's default there).
+    ``cards`` network cards (0: not known, EC2 has to be asked) with ``interfaces_per_card`` interfaces each, ``efa`` of
+    the cards with EFA (0: none), ``devices`` Neuron devices. ``cores`` are the numbers of NeuronCores that a sound
+    device can show: a Trainium2 or Trainium3 device shows 8 physical cores, or 4 logical ones where two are joined
+    (LNC 2, neuron-ls's default there).
     """
 
     cards: int
@@ -31,6 +32,10 @@ TYPES: dict[str, InstanceType] = {
     "trn2.3xlarge": InstanceType(1, 2, 1, 1, (8, 4)),
     "trn2.48xlarge": InstanceType(16, 2, 16, 16, (8, 4)),
     "trn2u.48xlarge": InstanceType(16, 2, 16, 16, (8, 4)),
+    # No API model of EC2 has these (botocore 1.44.5). Their names are in Neuron's driver (v4_platform_map in
+    # v4/neuron_dhal_v4.c), devices and cores in "Amazon EC2 Trn3 Architecture": servers of Gen1 and of Gen2.
+    "trn3.48xlarge": InstanceType(0, 0, 0, 16, (8, 4)),
+    "trn3e.24xlarge": InstanceType(0, 0, 0, 4, (8, 4)),
     "inf2.xlarge": InstanceType(1, 4, 0, 1, (2,)),
     "inf2.8xlarge": InstanceType(1, 8, 0, 1, (2,)),
     "inf2.24xlarge": InstanceType(1, 15, 0, 6, (2,)),
@@ -68,7 +73,7 @@ def has_efa(instance_type: str) -> bool | None:
     """Whether the type has EFA; None where it is not known."""
     known = TYPES.get(instance_type)
     if known:
-        return known.efa > 0
+        return known.efa > 0 if known.cards else None
     if instance_type in _OTHERS_WITH_EFA:
         return True
     group, _dot, size = instance_type.partition(".")

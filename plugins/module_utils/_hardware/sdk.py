@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
     DRIVER_NEEDS_RUNTIME,
+    NATIVE,
     RELEASES,
     Release,
     System,
@@ -29,7 +30,7 @@ class Request(NamedTuple):
     ``torch``: '' for none, ``latest`` for the newest of the release, else a version or its beginning (``2.8``).
     ``python``: version of the interpreter that PyTorch is for, '' where it is not known.
     ``versions``: package -> version, where it should differ from the release's. ``mirror``: the packages come from a
-    site's own repository.
+    site's own repository. ``family``: that of the instances, ``trn2`` for example.
     """
 
     sdk: str
@@ -39,6 +40,7 @@ class Request(NamedTuple):
     python: str = ""
     versions: Mapping[str, str] = {}
     mirror: bool = False
+    family: str = "trn1"
 
 
 class Plan(NamedTuple):
@@ -76,10 +78,14 @@ def _problem(release: Release, request: Request, system: System) -> str:
     """Why a release cannot serve a request on a system; '' where it can."""
     if system.last_sdk and numbers(release.sdk) > numbers(system.last_sdk):
         return f"Neuron SDK {release.sdk} does not support {system.name}, whose last release is {system.last_sdk}"
+    if numbers(release.sdk) < numbers(system.first_sdk):
+        return f"Neuron SDK {release.sdk} does not support {system.name}, whose first release is {system.first_sdk}"
     if not request.torch:
         return ""
     if not release.torch:
-        return f"Neuron SDK {release.sdk} has no torch-neuronx for trn1, so PyTorch cannot train with it"
+        return f"Neuron SDK {release.sdk} has no torch-neuronx, so PyTorch cannot train with it"
+    if request.family.startswith(("trn", "inf")) and not request.family.startswith(release.families):
+        return f"Neuron does not support training on {request.family} with PyTorch of its SDK {release.sdk}"
     if _torch_of(release, request.torch, system) is None:
         wanted = "" if request.torch == "latest" else f" {request.torch}"
         have = ", ".join(release.torch)
@@ -150,7 +156,7 @@ def plan(request: Request) -> Plan:
     if system is None:
         raise NeuronSdkError(
             f"Neuron has no packages for {request.distribution} {request.version}: use Ubuntu 24.04 or another of "
-            "Ubuntu 22.04, Amazon Linux 2023, Amazon Linux 2 and Rocky Linux 9"
+            "Ubuntu 26.04, Ubuntu 22.04, Amazon Linux 2023, Amazon Linux 2 and Rocky Linux 9"
         )
     if not system.repository and not request.mirror:
         raise NeuronSdkError(
@@ -177,4 +183,6 @@ def plan(request: Request) -> Plan:
     _check_versions(packages, release)
     torch = _torch_of(release, request.torch, system) if request.torch else None
     pip = [f"torch-neuronx=={torch}", f"neuronx-cc=={release.compiler}"] if torch else []
+    if torch and numbers(torch) >= numbers(NATIVE[0]):
+        pip.append(NATIVE[1])
     return Plan(release.sdk, packages, pip, system.codename)

@@ -36,7 +36,7 @@ class Role:
             "parallelcluster_cache": str(folder / "cache"),
             # Their findings are pcluster's own business, and cost seconds.
             "parallelcluster_suppress_validators": ["ALL"],
-            "neuron_sdk_version": "2.31.1",
+            "neuron_sdk_version": "2.29.1",
             "efa_version": "1.51.0",
             "efa_nodes_tags": {"Password": "of another role"},
         }

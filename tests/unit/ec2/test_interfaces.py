@@ -15,7 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces i
     network_of,
     plan_interfaces,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, has_efa
 from hypothesis import given
 from hypothesis import strategies as st
 from moto.ec2.models.instance_types import INSTANCE_TYPES
@@ -88,7 +88,7 @@ def test_every_type_with_efa(name: str, layout: str) -> None:
     assert efa_count(planned) == (expected - 1 if single and layout == "efa-only" else expected)
 
 
-@pytest.mark.parametrize("name", sorted(TYPES))
+@pytest.mark.parametrize("name", sorted(name for name, kind in TYPES.items() if kind.cards))
 @pytest.mark.parametrize("layout", [*LAYOUTS, None])
 def test_the_table_says_what_ec2_says(name: str, layout: str | None) -> None:
     described = network_of(INSTANCE_TYPES[name])
@@ -97,6 +97,15 @@ def test_the_table_says_what_ec2_says(name: str, layout: str | None) -> None:
             plan_interfaces(known_network(name), layout)
         return
     assert plan_interfaces(known_network(name), layout) == plan_interfaces(described, layout)
+
+
+@pytest.mark.parametrize("name", ["trn3.48xlarge", "trn3e.24xlarge"])
+def test_of_a_type_whose_cards_nobody_has_published_ec2_is_asked(name: str) -> None:
+    with pytest.raises(TrainiumError, match=f"network cards of instance type {name} are not known"):
+        known_network(name)
+    described = {**record([2] * 16, 16), "InstanceType": name}
+    assert efa_count(plan_interfaces(network_of(described), "efa")) == 16
+    assert has_efa(name) is None
 
 
 @pytest.mark.parametrize(("name", "cards"), [("trn1.32xlarge", 8), ("trn1n.32xlarge", 16), ("trn2.48xlarge", 16)])

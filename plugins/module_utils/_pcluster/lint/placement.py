@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import has_efa, is_neuron
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import (
+    family,
+    has_efa,
+    is_neuron,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import Request, nearest
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
     RELEASES,
@@ -151,17 +155,22 @@ def neuron_system(view: View) -> Iterator[Finding]:
     kinds = sorted({kind for item in resources(view) for _key, kind in item.instance_types if is_neuron(kind)})
     if system_name not in _SYSTEMS or not kinds:
         return
-    sdk = view.neuron_sdk or next((release.sdk for release in RELEASES if release.torch), "")
-    distribution, version = _SYSTEMS[system_name]
-    system = find_system(distribution, version)
-    best = nearest(Request(sdk, distribution, version), system) if system else None
+
+    def serves(sdk: str, system_of: tuple[str, str]) -> str:
+        """The release nearest to this one that trains on the nodes with that system; '' for none."""
+        system = find_system(*system_of)
+        return (nearest(Request(sdk, *system_of, family=family(kinds[0])), system) if system else None) or ""
+
+    sdk = view.neuron_sdk or serves(RELEASES[0].sdk, _SYSTEMS["ubuntu2404"])
+    best = serves(sdk, _SYSTEMS[system_name])
     if best == sdk:
         return
-    older = f", or pin Neuron SDK {best}" if best else ""
+    advice = ["use ubuntu2404"] if serves(sdk, _SYSTEMS["ubuntu2404"]) == sdk else []
+    advice += [f"pin Neuron SDK {best}"] if best else []
     yield Finding(
         "Image/Os",
-        f"Image/Os: PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; use "
-        f"ubuntu2404{older}",
+        f"Image/Os: PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; "
+        + ", or ".join(advice or ["use another SDK"]),
     )
 
 
