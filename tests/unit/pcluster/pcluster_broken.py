@@ -267,11 +267,11 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
         "use DataRepositoryAssociations",
     ),
     # access
-    "ssh from everywhere": (put("HeadNode/Ssh/AllowedIps", "0.0.0.0/0"), "HeadNode/Ssh/AllowedIps", "large part"),
-    "ssh from half the Internet": (
-        put("HeadNode/Ssh/AllowedIps", "128.0.0.0/1"),
+    "ssh from everywhere": (put("HeadNode/Ssh/AllowedIps", "0.0.0.0/0"), "HeadNode/Ssh/AllowedIps", "4294967296 addr"),
+    "ssh from more than a private network": (
+        put("HeadNode/Ssh/AllowedIps", "10.0.0.0/7"),
         "HeadNode/Ssh/AllowedIps",
-        "large part",
+        "10.0.0.0/7 is 33554432 addresses of the Internet",
     ),
     "ssh without a word": (put("HeadNode/Ssh/AllowedIps", None), "HeadNode/Ssh/AllowedIps", "is missing"),
     "desktop from everywhere": (put("HeadNode/Dcv", {"Enabled": True}), "HeadNode/Dcv/AllowedIps", "is missing"),

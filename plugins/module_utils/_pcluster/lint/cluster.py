@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import WIDEST, wide_networks
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import SSM_POLICY, bucket_of
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.queues import repeated
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
@@ -24,8 +25,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.vi
 )
 
 _CLUSTER_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-# Prefixes of fewer than 8 bits; how narrow a network has to be is the roles' to say.
-_EVERYWHERE = re.compile(r"[\d.]+/0*[0-7]|[0-9a-fA-F:]*:[0-9a-fA-F:.]*/0*(?:[0-9]|1[0-5])")
 MAXIMUM_TAGS = 40
 MAXIMUM_POOLS = 10
 POOLS = ("LoginNodes", "Pools")
@@ -83,12 +82,10 @@ def doors(view: View) -> Iterator[Finding]:
                 f"{key} is missing, and without it the whole Internet may knock; give the addresses that may log in, "
                 "such as 198.51.100.7/32",
             )
-        elif _EVERYWHERE.fullmatch(str(value)):
-            yield Finding(
-                key,
-                f"{key}: {value} is a large part of the Internet; give the addresses that may log in, such as "
-                "198.51.100.7/32",
-            )
+        # A network, or the id of a prefix list. How narrow one has to be beyond this is the roles' to say.
+        elif not str(value).startswith("pl-"):
+            for clause in wide_networks([str(value)], WIDEST):
+                yield Finding(key, f"{key}: {clause}; give the addresses that may log in, such as 198.51.100.7/32")
 
 
 def a_way_in(view: View) -> Iterator[Finding]:
