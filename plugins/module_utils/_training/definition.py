@@ -86,8 +86,7 @@ def resolve(
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
-    ``prepare_argv`` (arguments of the scripts), ``limit_seconds`` (0 for none), ``ends_at_epoch`` (0 for never) and
-    ``cache_is_local``.
+    ``prepare_argv`` (arguments of the scripts), ``limit_seconds`` (0 for none) and ``ends_at_epoch`` (0 for never).
 
     Raises ValueError with one sentence for a definition that cannot be run.
     """
@@ -123,7 +122,6 @@ def resolve(
         limit_seconds=limit_seconds(whole["time_limit"]),
         ends_at_epoch=end_epoch(whole["ends_at"]),
         ends_at=str(whole["ends_at"]),
-        cache_is_local=not whole["cache"]["directory"].startswith("s3://"),
     )
     return whole
 

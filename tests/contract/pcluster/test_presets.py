@@ -313,6 +313,13 @@ OTHERS: dict[str, tuple[Variables, list[Queue]]] = {
         },
         [Queue("train", "trn1n.32xlarge", 0, 3)],
     ),
+    "data of one's own": (
+        {
+            "parallelcluster_preset": "trn1",
+            "parallelcluster_configuration": {"s3_access": [{"bucket": "example-bucket", "key": "data/*"}]},
+        },
+        [Queue("compute1", "trn1.32xlarge", 0, 2)],
+    ),
     "a resource of the preset changed": (
         {
             "parallelcluster_preset": "p4de_g5_inference",
@@ -410,6 +417,16 @@ def test_the_commands_of_the_documentation_are_there() -> None:
             program, playbook, *_options = command.split()
             assert program == "ansible-playbook"
             assert (REPOSITORY / playbook).exists(), command
+
+
+def test_the_nodes_may_write_into_the_compile_cache_and_nowhere_else(written: dict[str, Written]) -> None:
+    data = {"BucketName": "example-bucket", "KeyName": "data/*"}
+    for name, own in (("trn1", []), ("data of one's own", [data])):
+        (queue,) = written[name].configuration["Scheduling"]["SlurmQueues"]
+        bucket = queue["CustomActions"]["OnNodeConfigured"]["Script"].split("/")[2]
+        cache = {"BucketName": bucket, "KeyName": "neuron-compile-cache/*", "EnableWriteAccess": True}
+        assert queue["Iam"]["S3Access"] == [*own, {"BucketName": bucket}, cache]
+    assert "EnableWriteAccess" not in json.dumps(written["gpu"].configuration)
 
 
 def test_own_scripts_run_after_that_of_the_role(written: dict[str, Written]) -> None:

@@ -272,6 +272,17 @@ def test_scripts_in_two_folders_need_the_whole_bucket() -> None:
     assert script_buckets(actions) == [{"BucketName": "b"}]
 
 
+def test_scripts_and_a_folder_to_write_in_one_bucket() -> None:
+    folder = {"bucket": "b", "key": "cache/*", "write": True}
+    scripts = [{"BucketName": "b", "KeyName": "node/*"}]
+    written = {"BucketName": "b", "KeyName": "cache/*", "EnableWriteAccess": True}
+    assert iam_section({}, {"s3_access": [folder]}, scripts)["S3Access"] == [written, *scripts]
+    assert iam_section({}, {"s3_access": [{"bucket": "b"}, folder]}, scripts)["S3Access"] == [
+        {"BucketName": "b"},
+        written,
+    ]
+
+
 def test_a_role_replaces_the_other_rights() -> None:
     role = "arn:aws:iam::123456789012:role/nodes"
     assert iam_section(ACCOUNT, {"instance_role": role}, [{"BucketName": "b"}]) == {"InstanceRole": role}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import DEFAULTS
 
 from tests.unit.training.job_scripts import ADDRESS, Job
 
@@ -132,3 +133,32 @@ def test_an_old_cache_is_pruned(tmp_path: Path) -> None:
         os.utime(cache / name, (1, 1))
     assert job.run("job.sh", "train").returncode == 0
     assert sorted(path.name for path in cache.iterdir()) == ["MODULE_new", "other"]
+
+
+def test_a_node_with_an_empty_cache_compiles_before_the_training(tmp_path: Path) -> None:
+    job = Job(tmp_path, {"compile": {"enabled": True}})
+    environment = {"SAYS": "Total failed compilations: 0"}
+    done = job.run("train.batch", **environment)
+    assert done.returncode == 0
+    assert "JOB compiles once more: n 1 has an empty compile cache." in done.stdout
+    assert "Total failed" in Path(job.job["compile_log"]).read_text()
+    assert [call[1]["TRAINIUM_RESUME"] for call in job.calls("torchrun")] == ["0", "1"]
+    (Path(job.job["cache"]["directory"]) / "neuronxcc-2.26").mkdir()
+    assert "JOB compiles" not in job.run("train.batch", **environment).stdout
+    assert len(job.calls("torchrun")) == 3
+
+
+@pytest.mark.parametrize(
+    ("directory", "wanted"), [("", "s3://example-bucket/cache"), ("s3://own/cache", "s3://own/cache")]
+)
+def test_nodes_that_come_and_go_name_a_cache_that_outlives_them(tmp_path: Path, directory: str, wanted: str) -> None:
+    job = Job(
+        tmp_path, {"compile": {"enabled": True}, "cache": {"directory": directory or DEFAULTS["cache"]["directory"]}}
+    )
+    named = tmp_path / "named"
+    named.write_text("s3://example-bucket/cache\n")
+    script = job.folder / "job.sh"
+    script.write_text(script.read_text().replace("/etc/trainium-compile-cache", f"'{named}'"))
+    assert "JOB compiles" not in job.run("train.batch").stdout
+    assert [call[1]["NEURON_COMPILE_CACHE_URL"] for call in job.calls("torchrun")] == [wanted]
+    assert not list(job.work.iterdir())

@@ -78,7 +78,7 @@ def script_buckets(actions: Variables) -> list[Section]:
     for bucket, keys in folders.items():
         section: Section = {"BucketName": bucket}
         folder = next(iter(keys))
-        # A bucket can be listed once; scripts in several folders need all of it.
+        # Scripts in several folders need all of it.
         if len(keys) == 1 and folder:
             section["KeyName"] = folder + "/*"
         sections.append(section)
@@ -101,8 +101,14 @@ def iam_section(variables: Variables, node: Variables, scripts: Iterable[Section
         section["AdditionalIamPolicies"] = [{"Policy": policy} for policy in dict.fromkeys(policies)]
     if s3:
         access = [_s3_access(item) for item in [*(variables.get("s3_access") or []), *(node.get("s3_access") or [])]]
-        listed = {item["BucketName"] for item in access}
-        access += [item for item in scripts if item["BucketName"] not in listed]
+        # What a wider entry, or the same one, allows already. The library compares entries by their bucket's name: an
+        # update shows changes of two with one name that are none (config_patch.py, update_key of S3Access).
+        read = {(item["BucketName"], item.get("KeyName")) for item in access}
+        access += [
+            item
+            for item in scripts
+            if not read & {(item["BucketName"], None), (item["BucketName"], item.get("KeyName"))}
+        ]
         if access:
             section["S3Access"] = access
     return section
