@@ -16,7 +16,7 @@ UNITS = Units().filters()["training_units"]
 FILES = str(Path(__file__).parents[3] / "roles" / "training_job" / "files")
 
 
-def resolve(definition: Any, *folders: Any) -> dict[str, Any]:
+def resolve(definition: Any, *folders: Any, shared: bool = True) -> dict[str, Any]:
     search = [str(folder) for folder in folders]
     return dict(
         FILTER(
@@ -26,6 +26,7 @@ def resolve(definition: Any, *folders: Any) -> dict[str, Any]:
             usable=[f"n{number}" for number in range(64)],
             known=64,
             search=search,
+            shared=shared,
         )
     )
 
@@ -36,6 +37,9 @@ def test_every_preset_can_be_run(name: str) -> None:
     assert job["refused"] == ""
     assert all(Path(source["src"]).is_file() for source in job["sources"])
     assert "{" not in " ".join([*job["argv"], *job["compile_argv"], *job["prepare_argv"]])
+    # A checkpoint that all nodes must find is none on disks of their own.
+    needs = job["checkpoint"]["shared"] and (job["checkpoint"]["resume"] or job["requeue"])
+    assert ("share no storage" in resolve({"preset": name}, FILES, shared=False)["refused"]) == needs
 
 
 def test_files_are_looked_for_in_each_folder_and_make_the_job_another(tmp_path: Path) -> None:
