@@ -138,7 +138,8 @@ def test_a_cluster_from_an_empty_account(role: Role, created: int) -> None:
     assert sorted(key.partition("-")[0] for key in objects) == ["node/collection", "node/node.sh", "node/variables"]
     assert all(key in script for key in objects if key != "node/node.sh")
     variables = json.loads(next(body for key, body in objects.items() if key.startswith("node/variables")))
-    assert variables["neuron_venv_path"] == "/shared/aws_neuron_venv_pytorch"
+    assert "environment=/opt/aws_neuron_venv_pytorch\n" in script
+    assert "neuron_venv_path" not in variables
     assert variables["efa_version"] == "1.51.0"
     assert not [name for name in variables if name.startswith(("efa_nodes", "trainium", "ansible"))]
 
