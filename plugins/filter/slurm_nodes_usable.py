@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import parse_sinfo
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import nodes_of_partition
 
 
-def slurm_nodes_usable(value: Any) -> list[str]:
+def slurm_nodes_usable(value: Any, partition: str = "", every: bool = False) -> list[str]:
     """The names of the nodes that may get a job, in Slurm's order. Raises AnsibleFilterError for anything but lines."""
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise AnsibleFilterError(f"slurm_nodes_usable needs the lines of sinfo, not {type(value).__name__}.")
-    return [name for name, node in parse_sinfo("\n".join(map(str, value))).items() if node.usable]
+    return [name for name, node in nodes_of_partition(map(str, value), partition).items() if every or node.usable]
 
 
 class FilterModule:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 USABLE = frozenset({"idle", "allocated", "mixed", "completing", "planned", "reserved"})
@@ -71,6 +71,19 @@ def parse_sinfo(text: str) -> dict[str, SlurmNode]:
             # sinfo(1): the name, and the number of the user in brackets in some releases.
             found[name] = SlurmNode(state, reason, user.partition("(")[0], frozenset(features.split(",")))
     return found
+
+
+def nodes_of_partition(lines: Iterable[str], partition: str) -> dict[str, SlurmNode]:
+    """Of lines with the partition (``%P``) before the rest, the nodes among which a job's are: Slurm takes all in one.
+
+    Without a ``partition`` that is the default one, which sinfo(1) marks by a star; of several the one with most nodes.
+    """
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        name, sign, rest = line.strip().partition("|")
+        if sign and (name.rstrip("*") in partition.split(",") if partition else name.endswith("*")):
+            found.setdefault(name, []).append(rest)
+    return parse_sinfo("\n".join(max(found.values(), key=len, default=[])))
 
 
 def described(name: str, node: SlurmNode) -> str:

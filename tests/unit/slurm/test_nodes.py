@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import (
     SlurmNode,
+    nodes_of_partition,
     parse_sinfo,
     readiness,
 )
@@ -26,6 +27,16 @@ def test_lines_of_sinfo() -> None:
         "b": SlurmNode("drained", "disk is | being replaced", "root", frozenset({"(null)"})),
         "c": SlurmNode("down*", "Not responding", "slurm", STATIC),
     }
+
+
+@pytest.mark.parametrize(
+    ("partition", "wanted"),
+    [("", ["a", "b"]), ("compute", ["a", "b"]), ("debug", ["c"]), ("debug,all", ["a", "b", "c"]), ("gone", [])],
+)
+def test_nodes_are_counted_in_the_partition_of_the_job(partition: str, wanted: list[str]) -> None:
+    of = {"compute*": "ab", "debug": "c", "all": "abc"}
+    lines = [f"{name}|{node}|idle~|none|dynamic|none" for name, nodes in of.items() for node in nodes]
+    assert list(nodes_of_partition(["noise", *lines], partition)) == wanted
 
 
 @given(st.text())
