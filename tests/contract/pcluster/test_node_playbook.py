@@ -19,11 +19,22 @@ from tests.sandbox_driver import REPOSITORY
 
 Item = dict[str, Any]
 SAY = "{{ efa_version | default('own') }} {{ efa_interfaces | default('own') }}"
-OWN = ["efa own 8", "neuron", "neuron_venv verify"]
+CHECKED = "acceptance on_node"
+OWN = ["efa own 8", "neuron", "neuron_venv verify", CHECKED]
 # Node -> its variables, the EFA software of its image, and what runs there.
 NODES: dict[str, tuple[Item, str, list[str]]] = {
-    "head": ({"parallelcluster_node_type": "HeadNode"}, "", ["neuron_venv main"]),
-    "head of a GPU cluster": ({"parallelcluster_node_type": "HeadNode", "parallelcluster_neuron": False}, "", []),
+    "head": ({"parallelcluster_node_type": "HeadNode"}, "", ["neuron_venv main", "acceptance on_head"]),
+    "head of a GPU cluster": (
+        {"parallelcluster_node_type": "HeadNode", "parallelcluster_neuron": False},
+        "",
+        ["acceptance on_head"],
+    ),
+    "head without a place for prologs": (
+        {"parallelcluster_node_type": "HeadNode", "parallelcluster_neuron": False, "parallelcluster_version": "3.5.1"},
+        "",
+        [],
+    ),
+    "unchecked": ({"instance_type": "trn1.32xlarge", "parallelcluster_acceptance": False}, "", OWN[:3]),
     "trn1 without EFA software": ({"instance_type": "trn1.32xlarge"}, "", OWN),
     "trn1 with old EFA software": ({"instance_type": "trn1.32xlarge"}, "1.38.1", OWN),
     # That of ParallelCluster 3.16.1.
@@ -46,12 +57,12 @@ NODES: dict[str, tuple[Item, str, list[str]]] = {
     "GPUs": (
         {"instance_type": "p4d.24xlarge", "parallelcluster_neuron": False},
         "1.49.0",
-        ["efa 1.49.0 4"],
+        ["efa 1.49.0 4", CHECKED],
     ),
     "GPUs in a cluster with Neuron devices": (
         {"instance_type": "p4d.24xlarge", "parallelcluster_neuron": True},
         "1.49.0",
-        ["efa 1.49.0 4", "neuron_venv verify"],
+        ["efa 1.49.0 4", "neuron_venv verify", CHECKED],
     ),
     "no answer about the type": ({"instance_type": ""}, "1.49.0", ["efa 1.49.0 0", *OWN[1:]]),
     "image": (
@@ -73,7 +84,8 @@ def collection(folder: Path) -> Path:
         "from ansible.module_utils.basic import AnsibleModule\n"
         f"AnsibleModule({{}}).exit_json(efa={{'installer': Path({str(folder / 'installer')!r}).read_text()}})\n"
     )
-    for role, tasks in (("efa", "main"), ("neuron", "main"), ("neuron_venv", "main"), ("neuron_venv", "verify")):
+    own = {"efa": ["main"], "neuron": ["main"], "neuron_venv": ["main", "verify"], "acceptance": ["on_head", "on_node"]}
+    for role, tasks in [(role, tasks) for role, names in own.items() for tasks in names]:
         path = root / "roles" / role / "tasks" / f"{tasks}.yml"
         path.parent.mkdir(parents=True, exist_ok=True)
         said = {"efa": f" {SAY}", "neuron": ""}.get(role, f" {tasks}")

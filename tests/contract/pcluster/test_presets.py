@@ -429,6 +429,11 @@ def test_the_nodes_may_write_into_the_compile_cache_and_nowhere_else(written: di
     assert "EnableWriteAccess" not in json.dumps(written["gpu"].configuration)
 
 
+def test_nodes_are_checked_when_a_job_gets_them(written: dict[str, Written]) -> None:
+    for one in written.values():
+        assert one.configuration["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] == [{"PrologFlags": "Alloc"}]
+
+
 def test_own_scripts_run_after_that_of_the_role(written: dict[str, Written]) -> None:
     ours = written["p4de_g5_inference"].configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]
     assert ours["Script"].endswith("/node/node.sh")

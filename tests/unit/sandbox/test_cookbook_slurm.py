@@ -33,6 +33,7 @@ def test_static_and_dynamic_nodes(slurm: ModuleType) -> None:
     lines = text.splitlines()
     assert "SlurmctldHost=head(10.0.0.4)" in lines
     assert "SuspendTime=60" in lines
+    assert "Prolog=/opt/slurm/etc/scripts/prolog.d/*" in lines
     assert "ResumeTimeout=900" in lines
     assert "SuspendExcNodes=train-st-trn1-[1-1]" in lines
     nodes = [line for line in lines if line.startswith("NodeName=")]

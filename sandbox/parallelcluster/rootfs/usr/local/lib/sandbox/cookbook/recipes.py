@@ -133,6 +133,9 @@ def write_files(cluster: Item) -> None:
     """What Slurm and the daemons of the head node read."""
     settings, types = configuration(cluster), instance_types(cluster)
     host, mine = socket.gethostname(), address()
+    # Of the queues' HealthChecks, which here check nothing.
+    for script in ("prolog.d/90_pcluster_health_check_manager", "epilog.d/90_pcluster_noop"):
+        write(SLURM / "etc" / "scripts" / script, "#!/bin/bash\nexit 0\n", 0o755)
     write(SLURM / "etc" / "slurm.conf", slurm.slurm_conf(cluster, settings, types, (host, mine)))
     write(PCLUSTER / "parallelcluster_partition_nodelist_mapping.json", slurm.partitions(settings))
     write(PLUGIN / "fleet-config.json", slurm.fleet(settings))
