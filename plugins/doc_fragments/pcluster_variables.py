@@ -51,7 +51,10 @@ options:
         description: Whether they may be written too.
         type: bool
   compute_subnet_ids:
-    description: The subnets of queues that do not name their own, best private ones. EFA wants one.
+    description:
+      - The subnets of queues that do not name their own, best private ones.
+      - EFA wants one. A queue with EFA, several subnets and nothing reserved becomes one for each subnet, and the
+        others have the name of the first with C(-z2) and so on.
     type: list
     elements: str
   instance_type:
@@ -289,7 +292,7 @@ options:
             description: Nodes altogether, by default 10.
             type: int
           efa:
-            description: Whether EFA is on; by default where the type has it and the queue has one subnet.
+            description: Whether EFA is on; by default where the type has it.
             type: bool
           gdr_support:
             description: Whether GPUDirect is on.

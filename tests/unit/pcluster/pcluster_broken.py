@@ -132,6 +132,14 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
         f"{QUEUE}/Networking/SubnetIds",
         "does not cross a zone",
     ),
+    "a new file system in two zones": (
+        several(
+            add("SharedStorage", lustre()),
+            add("Scheduling/SlurmQueues", {**queue(2), "Networking": {"SubnetIds": [OTHER]}}),
+        ),
+        "SharedStorage/1",
+        "only where all nodes are in one subnet",
+    ),
     "EFA on a type without": (
         put(f"{RESOURCE}/InstanceType", "trn1.2xlarge"),
         f"{RESOURCE}/Efa/Enabled",

@@ -188,9 +188,22 @@ def test_which_types_have_efa(kind: str, expected: bool | None) -> None:
     assert has_efa(kind) is expected
 
 
-def test_efa_is_off_over_several_subnets() -> None:
-    configuration = configuration_of("trn1", compute_subnet_ids=[PRIVATE, OTHER])
-    assert "Efa" not in resource_of(configuration)
+def test_nodes_with_efa_have_a_queue_for_each_subnet() -> None:
+    zones = {"compute_subnet_ids": [PRIVATE, OTHER]}
+    configuration = configuration_of("trn1", min_count=1, **zones)
+    found = [
+        (queue["Name"], queue["Networking"]["SubnetIds"], one["MinCount"], one["MaxCount"], one["Efa"])
+        for queue in queues_of(configuration)
+        for one in queue["ComputeResources"]
+    ]
+    on = {"Enabled": True}
+    assert found == [("compute1", [PRIVATE], 1, 2, on), ("compute1-z2", [OTHER], 0, 2, on)]
+    assert not findings_of(configuration)
+    # What has no EFA goes wherever there is room, what is reserved is where it is.
+    names = [queue["Name"] for queue in queues_of(configuration_of("multi_queue", **zones))]
+    assert names == ["compute1", "compute1-z2", "compile", "debug"]
+    (reserved,) = queues_of(configuration_of("trn1", capacity_reservation={"id": RESERVATION}, **zones))
+    assert reserved["Networking"]["SubnetIds"] == [PRIVATE, OTHER]
 
 
 def test_reservation_by_id_and_group_at_once() -> None:

@@ -79,7 +79,7 @@ class Job:
             "training_job_rendezvous_port": 29500,
             "training_job_slurm_path": str(venv / "bin"),
             "training_job_shared": False,
-            "training_job_partition": "",
+            "__training_job_partition": "",
         }
         for source, target, mode in (
             ("job.sh.j2", "job.sh", ""),

@@ -37,17 +37,37 @@ def render_queues(variables: Variables) -> list[Section]:
     Raises:
         QueueError: a reservation is given by id and by group.
     """
+    whole = [
+        {**queue, "compute_resources": list(queue.get("compute_resources") or [])} for queue in fill_queues(variables)
+    ]
+    return [_queue(variables, one) for queue in whole for one in _by_subnet(queue, variables.get("compute_subnet_ids"))]
+
+
+def _by_subnet(queue: Variables, subnets: list[str] | None) -> list[Section]:
+    """The queue, and one more for each further subnet where its nodes have EFA, which does not cross a zone.
+
+    ParallelCluster refuses EFA in a queue of several subnets (EfaMultiAzValidator). A job that names all the queues
+    gets its nodes in one; without capacity there, it goes back and to another ("fast insufficient capacity fail-over").
+    What is reserved is in one zone, and nodes that are always there are those of the first.
+    """
+    listed = list(queue.get("subnet_ids") or subnets or [])
+    resources = queue["compute_resources"]
+    reserved = any(one.get("capacity_reservation") for one in [queue, *resources])
+    if len(listed) < 2 or reserved or not any(map(_wants_efa, resources)):
+        return [{**queue, "subnet_ids": listed}]
+    others = [{**one, "min_count": 0} for one in resources]
     return [
-        _queue(variables, {**queue, "compute_resources": list(queue.get("compute_resources") or [])})
-        for queue in fill_queues(variables)
+        {**queue, "name": f"{queue.get('name')}-z{place}", "compute_resources": others, "subnet_ids": [subnet]}
+        if place > 1
+        else {**queue, "subnet_ids": [subnet]}
+        for place, subnet in enumerate(listed, 1)
     ]
 
 
 def _queue(variables: Variables, queue: Variables) -> Section:
     resources = queue["compute_resources"]
     own_actions = node_actions(variables, "compute", queue)
-    subnets = queue.get("subnet_ids") or variables.get("compute_subnet_ids")
-    efa = [_wants_efa(resource, subnets or []) for resource in resources]
+    efa = [_wants_efa(resource) for resource in resources]
     kinds = [str(resource.get("instance_type") or "") for resource in resources]
     size = queue.get("root_volume_size") or max((types.root_volume_size(kind) for kind in kinds), default=200)
     ephemeral = queue.get("ephemeral_dir") or variables.get("ephemeral_dir")
@@ -69,7 +89,7 @@ def _queue(variables: Variables, queue: Variables) -> Section:
             )
         },
         Networking=_given(
-            SubnetIds=subnets,
+            SubnetIds=queue["subnet_ids"],
             PlacementGroup=_placement_group(variables, queue, any(efa)),
             SecurityGroups=queue.get("security_groups"),
             AdditionalSecurityGroups=queue.get("additional_security_groups"),
@@ -82,11 +102,11 @@ def _queue(variables: Variables, queue: Variables) -> Section:
     )
 
 
-def _wants_efa(resource: Variables, subnets: list[str]) -> bool:
-    """EFA where it is asked for; without a word, where the type is known to have it and the nodes share a subnet."""
+def _wants_efa(resource: Variables) -> bool:
+    """EFA where it is asked for; without a word, where the type is known to have it."""
     if resource.get("efa") is not None:
         return bool(resource["efa"])
-    return bool(has_efa(str(resource.get("instance_type") or ""))) and len(subnets) <= 1
+    return bool(has_efa(str(resource.get("instance_type") or "")))
 
 
 def _compute_resource(resource: Variables, efa: bool) -> Section:

@@ -24,6 +24,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.vi
     Finding,
     Resource,
     View,
+    entries,
     queues,
     resources,
     section,
@@ -54,6 +55,22 @@ def efa_subnets(view: View) -> Iterator[Finding]:
                 where,
                 f"{where}: EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
                 "subnets; leave one subnet or switch EFA off",
+            )
+
+
+def new_file_systems(view: View) -> Iterator[Finding]:
+    """ManagedFsxMultiAzValidator looks at the subnets of all queues together."""
+    subnets = {subnet for _key, queue in queues(view) for subnet in strings(section(queue, "Networking"), "SubnetIds")}
+    for key, item in entries(view.configuration, "SharedStorage"):
+        if (
+            len(subnets) > 1
+            and item.get("StorageType") == "FsxLustre"
+            and not section(item, "FsxLustreSettings").get("FileSystemId")
+        ):
+            yield Finding(
+                key,
+                f"{key}: ParallelCluster makes FSx for Lustre only where all nodes are in one subnet, and there are "
+                f"{len(subnets)}; give the id of a file system that is there, or leave one subnet",
             )
 
 
@@ -180,6 +197,7 @@ def _names(items: list[Resource]) -> str:
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     efa_subnets,
+    new_file_systems,
     efa_types,
     placement_groups,
     capacity_blocks,
