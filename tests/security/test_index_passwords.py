@@ -11,6 +11,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
 ROLES = Path(__file__).parents[2] / "roles"
+LONG_COMMAND = "trainium.cluster.internal.long_command"
 SECRET = "planted-secret-4711"
 URL = f"https://user:{SECRET}@index.example.com/simple"
 
@@ -50,17 +51,124 @@ def test_an_index_that_would_be_more_than_one_line_is_refused(sign: str) -> None
     assert evaluated("neuron_venv", "{{ __neuron_venv_index_odd | bool }}", neuron_venv_index_url=url)
 
 
-def test_the_file_of_the_indexes_is_for_root_and_removed() -> None:
-    (block,) = [
-        task
-        for task in yaml.safe_load((ROLES / "neuron_venv/tasks/install.yml").read_text(encoding="utf-8"))
-        if "block" in task
-    ]
-    (written,) = [task for task in block["block"] if "__neuron_venv_index |" in str(task)]
+INSTALLS = {
+    "neuron_venv/tasks/install.yml": ("{{ __neuron_venv_index_file }}", "{{ neuron_venv_owner }}"),
+    "monitoring/tasks/environment.yml": ("{{ __monitoring_requirements }}", "root"),
+    "parallelcluster/tasks/environment.yml": ("{{ __parallelcluster_requirements }}", None),
+}
+
+
+@pytest.mark.parametrize("name", INSTALLS)
+def test_the_file_of_the_indexes_is_for_one_user_and_removed(name: str) -> None:
+    path, owner = INSTALLS[name]
+    tasks = yaml.safe_load((ROLES / name).read_text(encoding="utf-8"))
+    (block,) = [task for task in tasks if path in str(task)]
+    (written,) = [task for task in block["block"] if task.get("ansible.builtin.copy", {}).get("dest") == path]
     copy = written["ansible.builtin.copy"]
-    assert (copy["dest"], copy["mode"], copy["owner"]) == ("{{ __neuron_venv_index_file }}", "0600", "root")
+    assert (copy["mode"], copy.get("owner")) == ("0600", owner)
     assert (written["no_log"], written["diff"]) == (True, False)
-    assert {"path": copy["dest"], "state": "absent"} in [task.get("ansible.builtin.file") for task in block["always"]]
+    (removed,) = block["always"]
+    assert removed["ansible.builtin.file"]["state"] == "absent"
+    assert path in (removed["ansible.builtin.file"]["path"], *removed.get("loop", []))
+
+
+TOKENS = [URL, f"https://index.example.com/{SECRET}/simple/", f"https://index.example.com/simple?token={SECRET}"]
+
+
+@pytest.mark.parametrize("url", TOKENS)
+@pytest.mark.parametrize(
+    ("name", "task", "variable"),
+    [
+        ("neuron_venv/tasks/install.yml", "Install the packages", "neuron_venv_index_url"),
+        ("monitoring/tasks/environment.yml", "Run pip", "monitoring_pip_index_url"),
+        ("parallelcluster/tasks/environment.yml", "Install ParallelCluster and Node.js", "parallelcluster_index_url"),
+    ],
+)
+def test_a_token_in_an_address_is_in_no_command_line_and_no_output(
+    name: str, task: str, variable: str, url: str
+) -> None:
+    tasks = yaml.safe_load((ROLES / name).read_text(encoding="utf-8"))
+    (run,) = [one for block in tasks for one in block.get("block", []) if one["name"] == task]
+    module = next(value for key, value in run.items() if key in ("ansible.builtin.command", LONG_COMMAND))
+    known = {
+        variable: url,
+        "__neuron_venv_node": {"python": "3.11", "environment": {"owner": ""}},
+        "__neuron_venv_requirements": ["a"],
+        "__parallelcluster_lock": "",
+        "__parallelcluster_interpreter": "python3",
+        "parallelcluster_venv": "/v",
+        "__monitoring_environment": "/v",
+    }
+    role = name.partition("/")[0]
+    assert SECRET not in str(evaluated(role, module["argv"], **known))
+    assert str(evaluated(role, str(run["no_log"]), **known)) == "True"
+    known[variable] = "https://pypi.example.com/simple/"
+    assert str(evaluated(role, str(run["no_log"]), **known)) == "False"
+
+
+@pytest.mark.parametrize("url", TOKENS)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("monitoring/tasks/environment.yml", "__monitoring_pip_reason"),
+        ("parallelcluster/tasks/environment.yml", "__parallelcluster_pip_reason"),
+        ("neuron_venv/tasks/install.yml", "__neuron_venv_reason"),
+    ],
+)
+def test_the_reason_of_a_failure_has_no_token(name: str, reason: str, url: str) -> None:
+    tasks = yaml.safe_load((ROLES / name).read_text(encoding="utf-8"))
+    texts = next(task["vars"] for block in tasks for task in block.get("rescue", []) if "vars" in task)
+    said = f"ERROR: HTTPSConnectionPool: Max retries exceeded with url: /{SECRET}/simple/a (of {url})"
+    found = {"stderr": said, "stderr_lines": [said], "stdout_lines": [], "msg": "failed"}
+    text = evaluated(name.partition("/")[0], "{{ " + reason + " }}", **trusted(texts), ansible_failed_result=found)
+    assert "Max retries exceeded" in text
+    assert SECRET not in text
+
+
+def test_an_environment_is_run_as_its_owner() -> None:
+    """Root would run what the owner put in the place of the interpreter."""
+    tasks = yaml.safe_load((ROLES / "neuron_venv/tasks/install.yml").read_text(encoding="utf-8"))
+    (block,) = [task["block"] for task in tasks if "block" in task]
+    known = {
+        "neuron_venv_owner": "ubuntu",
+        "__neuron_venv_node": {"python": "3.11", "environment": {"owner": "ubuntu", "digest": "d"}},
+        "__neuron_venv_requirements": ["a"],
+    }
+    commands = [
+        evaluated("neuron_venv", module["argv"], **known)
+        for task in block
+        for key, module in task.items()
+        if key in ("ansible.builtin.command", LONG_COMMAND)
+    ]
+    assert len(commands) == 4
+    for argv in commands:
+        assert argv[:4] == ["runuser", "-u", "ubuntu", "--"]
+    # Root writes nothing into it, and does not follow its links when it gives it away.
+    for task in block:
+        for key, module in task.items():
+            if isinstance(module, dict) and "neuron_venv_path" in str(module) and key not in commands:
+                assert key in ("ansible.builtin.command", LONG_COMMAND, "ansible.builtin.file"), task["name"]
+                assert key != "ansible.builtin.file" or module["follow"] is False
+
+
+@pytest.mark.parametrize(
+    ("owner", "found", "refused"),
+    [
+        *(("root", "root", False), ("root", "", False), ("root", "ubuntu", True)),
+        *(("ubuntu", "root", False), ("ubuntu", "ubuntu", False), ("ubuntu", "games", True)),
+    ],
+)
+def test_an_environment_of_somebody_else_is_refused(owner: str, found: str, refused: bool) -> None:
+    node = {"python": "3.11", "environment": {"owner": found}}
+    said = evaluated(
+        "neuron_venv",
+        "{{ __neuron_venv_refused }}",
+        neuron_venv_owner=owner,
+        neuron_venv_torch="",
+        inventory_hostname="n1",
+        __neuron_venv_node=node,
+    )
+    assert ("belongs to" in said) is refused
 
 
 @pytest.mark.parametrize("said", [f"ERROR: 401 for {URL}", f"ERROR: no {URL} and {URL}"])

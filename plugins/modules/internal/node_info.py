@@ -118,6 +118,10 @@ environment:
     note:
       description: What a role wrote into the file C(.trainium) in it.
       type: str
+    owner:
+      description: The user to whom the folder belongs, empty where there is none.
+      type: str
+      sample: root
 space:
   description: The free space of each of O(space), in MiB.
   returned: success
@@ -187,6 +191,7 @@ neuron:
 import hashlib
 import os
 import platform
+import pwd
 from pathlib import Path
 from typing import Any
 
@@ -233,14 +238,27 @@ def _space(path: str) -> int:
 def _environment(folder: str) -> dict[str, str]:
     """An environment by its files: nothing in it is run, which would cost as much as all the rest."""
     root = Path(folder)
+    owner = _owner(folder) if folder else ""
     if not folder or not (root / "bin" / "python").exists():
-        return {"python": "", "digest": "", "note": ""}
+        return {"python": "", "digest": "", "note": "", "owner": owner}
     installed = sorted(entry.name for entry in root.glob("lib/python3*/site-packages/*.dist-info"))
     return {
         "python": node_state.parse_python_version(_text(f"{folder}/pyvenv.cfg")),
         "digest": hashlib.sha256("\n".join(installed).encode()).hexdigest(),
         "note": _text(f"{folder}/.trainium").strip(),
+        "owner": owner,
     }
+
+
+def _owner(path: str) -> str:
+    """The name of whom a folder belongs to, a number where it has none; empty where there is no folder."""
+    try:
+        number = os.lstat(path).st_uid
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+    except OSError:
+        return ""
 
 
 def _packages(module: AnsibleModule) -> dict[str, dict[str, Any]]:

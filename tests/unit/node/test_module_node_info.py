@@ -43,7 +43,7 @@ def test_nothing_installed_is_no_error(tools: Path, capsys: pytest.CaptureFixtur
     found = run(capsys, packages=["no-such-package-anywhere"], files=["/no/such/file"], environment="/no/such/folder")
     assert found["packages"] == {}
     assert found["files"] == {"/no/such/file": ""}
-    assert found["environment"] == {"python": "", "digest": "", "note": ""}
+    assert found["environment"] == {"python": "", "digest": "", "note": "", "owner": ""}
     assert found["kernel"]["release"] == platform.release()
     assert not found["changed"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,18 @@ def test_one_ansible_for_each_python(python: str, version: str) -> None:
     both = [Requirement(one) for one in json.loads(text[text.index('["') : text.rindex("]") + 1])]
     (one,) = [each for each in both if each.marker and each.marker.evaluate({"python_version": python})]
     assert one.specifier.contains(version)
+
+
+@pytest.mark.parametrize(("python", "version"), [("3.10", "2.17."), ("3.12", "2.19."), ("3.14", "2.20.")])
+def test_the_lock_file_has_one_ansible_for_each_python_and_hashes_for_all(python: str, version: str) -> None:
+    text = (ROLE / "files" / "ansible-core.lock").read_text(encoding="utf-8")
+    entries = [entry for entry in re.split(r"(?m)^(?=[a-z])", text) if not entry.startswith("#")]
+    assert all("--hash=sha256:" in entry for entry in entries)
+    pins = [Requirement(entry.partition(" \\")[0]) for entry in entries]
+    where = {"python_version": python, "python_full_version": f"{python}.0", "implementation_name": "cpython"}
+    here = {pin.name: str(pin.specifier) for pin in pins if not pin.marker or pin.marker.evaluate(where)}
+    assert here["ansible-core"].startswith(f"=={version}")
+    if python == "3.12":
+        mirror = (ROLE.parents[1] / "sandbox" / "requirements-mirror.txt").read_text(encoding="utf-8").splitlines()
+        missing = {f"{name}{pin}" for name, pin in here.items()} - set(mirror)
+        assert not missing, "the sandbox's nodes find these in its mirror only"
