@@ -23,7 +23,9 @@ options:
     type: path
     required: true
   logs:
-    description: The log on the host in the format of the Neuron BERT tutorial's script; several in the order of time.
+    description:
+      - The log on the host; several in the order of time. Steps are read from lines of Neuron's BERT script, NeuronX
+        Distributed, NeMo, Optimum Neuron and the Hugging Face Trainer.
     type: list
     elements: path
     required: true

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import parse_line, step_text
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader, step_text
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError, expand
 
 LINES = 25
@@ -65,13 +65,15 @@ def _moment(line: str) -> float | None:
 def progress(text: str, steps: int | None) -> dict[str, Any]:
     """``step``, ``steps``, ``loss``, ``throughput`` (examples/s) and ``seconds_left`` (or None); {} without steps.
 
-    The pace is that of the lines in ``text`` since the job began or went on the last time.
+    The pace is that of the lines in ``text`` since the job began or went on the last time, by their dates; where they
+    have none, what the last says.
     """
     since: tuple[int, float] | None = None
     last = None
     pace = 0.0
+    reader = StepReader()
     for line in text.splitlines():
-        step, moment = parse_line(line), _moment(line)
+        step, moment = reader.step(line), _moment(line)
         if step is None:
             continue
         if last is not None and step.step <= last.step:
@@ -86,9 +88,9 @@ def progress(text: str, steps: int | None) -> dict[str, Any]:
     if last is None:
         return {}
     left = max(0, steps - last.step) if steps else None
+    pace = pace or last.pace
     seconds = 0 if left == 0 else round(left * pace) if left is not None and pace > 0 else None
-    found: dict[str, Any] = last._asdict()
-    return {**found, "steps": steps, "seconds_left": seconds}
+    return {**last.shown(), "steps": steps, "seconds_left": seconds}
 
 
 def duration(seconds: float) -> str:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import parse_line
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader
 
 _START = re.compile(r"JOB nodes=([0-9]{1,9}) processes=([0-9]{1,9})\s*$")
 _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
@@ -99,6 +99,7 @@ class _Reader:
         self.starts: list[dict[str, Any]] = []
         self.versions: dict[str, str] = {}
         self.fresh = False
+        self.steps = StepReader()
 
     def start(self, nodes: int, processes: int) -> None:
         self.starts.append({"nodes": nodes, "processes": processes, "resumed_from": None, "times": []})
@@ -111,7 +112,7 @@ class _Reader:
             self.redone[self.samples.pop(number).segment - 1] += 1
 
     def sample(self, line: str) -> None:
-        step = parse_line(line)
+        step = self.steps.step(line)
         if not step:
             return
         if not self.starts:
@@ -119,9 +120,11 @@ class _Reader:
         if self.fresh:
             self.rewind(step.step - 1)
             self.fresh = False
-        if step.step in self.samples:
-            self.redone[self.samples[step.step].segment - 1] += 1
         time = time_of(line)
+        before = self.samples.get(step.step)
+        # A progress bar, which has no date, shows a step more than once.
+        if before and (time is not None or before.segment != len(self.starts)):
+            self.redone[before.segment - 1] += 1
         if time is not None:
             self.starts[-1]["times"].append(time)
         self.samples[step.step] = Sample(

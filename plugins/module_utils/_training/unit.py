@@ -38,7 +38,7 @@ def state_of(shown: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
 def progress(text: str) -> dict[str, Any]:
     """The last step that the end of a log shows; {} for none."""
     step = last_step(text)
-    return step._asdict() if step else {}
+    return step.shown() if step else {}
 
 
 def text_of(name: str, state: Mapping[str, Any], steps: int | None) -> str:

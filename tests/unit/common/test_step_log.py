@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import (
+    Step,
     last_step,
     parse_line,
     parse_log,
     report,
+    step_text,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +25,7 @@ def line(step: int, loss: float, throughput: float = 100.0, epoch: int = 0) -> s
 
 
 def test_the_tutorials_own_line() -> None:
-    assert parse_line(TUTORIAL) == (0, 14, 10.7011, 2.8e-06, 6449.36)
+    assert parse_line(TUTORIAL) == Step(0, 14, 10.7011, 2.8e-06, 6449.36)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,76 @@ def test_the_tutorials_own_line() -> None:
 )
 def test_other_lines_are_no_steps(other: str) -> None:
     assert parse_line(other) is None
+
+
+NXD = (
+    "LOG Thu Aug  1 10:00:02 2024 - (0, 3) step_loss : 11.2031 learning_rate : 4.50e-06 throughput : 5.31 seq/s "
+    "grad-norm : 7.25"
+)
+PIPELINE = "step 13 step_time 3.25s throughput 51.5 seq/s step loss 10.7011 grad norm 1.5"
+# From the Neuron documentation, of Llama 2 with NeMo and of Llama 3 8B with its successor.
+NEMO = (
+    "Epoch 0:   0%|          | 189/301501 [59:12<1573:03:24, 18.79s/it, loss=7.75, v_num=3-16, "
+    "reduced_train_loss=7.560, global_step=188.0, consumed_samples=24064.0]"
+)
+SUCCESSOR = (
+    "Epoch 0:   5%|█         | 3/62 [02:59<58:44,  0.02it/s, v_num=8-06, reduced_train_loss=6.930, lr=2.73e-5, "
+    "global_step=1.000, consumed_samples=32.00, throughput=0.108, throughput_peak=0.0677, gradient_norm=8.600]"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        (NXD, Step(0, 3, 11.2031, 4.5e-06, 5.31)),
+        # It counts from 0.
+        (PIPELINE, Step(0, 14, 10.7011, throughput=51.5, pace=3.25)),
+        (NEMO, Step(0, 189, 7.56, pace=18.79)),
+        (SUCCESSOR, Step(0, 3, 6.93, 2.73e-5, 0.108, 50.0)),
+        (
+            "Epoch 0: :  47%|████▋     | 7/15 [06:19<07:13, reduced_train_loss=11.50, global_step=5.000]",
+            Step(0, 7, 11.5),
+        ),
+        ("Epoch 2:  50%|█████     | 31/62 [02:59<58:44, 2.00it/s, loss=3.1, v_num=1]", Step(2, 155, 3.1, pace=0.5)),
+        ("{'loss': 1.8, 'learning_rate': 5e-05, 'epoch': 1.02, 'step': 10}", Step(1, 10, 1.8, 5e-05)),
+    ],
+)
+def test_the_lines_of_other_projects(text: str, step: Step) -> None:
+    assert parse_line(text) == step
+
+
+TRAINER = (
+    "Map: 100%|██████████| 15011/15011 [00:09<00:00, 1588.21 examples/s]\n"
+    "\r  0%|          | 0/1000 [00:00<?, ?it/s]\r  1%|          | 10/1000 [00:38<1:02:13,  3.77s/it]"
+    "\r                    \r{'loss': 2.5, 'grad_norm': 1.25, 'learning_rate': 9.9e-05, "
+    "'epoch': 0.01}\n"
+    "\r  1%|          | 10/1000 [00:38<1:02:13,  3.77s/it]\r  2%|▏         | 20/1000 [01:16<1:01:43,  3.78s/it]"
+    "\r                    \r{'loss': '1.5', 'learning_rate': '9.8e-05', 'epoch': '1.02'}\n"
+    "{'eval_loss': 1.2, 'eval_runtime': 3.1, 'epoch': 1.02}\n"
+    "{'train_runtime': 76.4, 'train_loss': 2.0, 'epoch': 1.02}\n"
+)
+
+
+def test_the_trainers_step_is_in_the_bar_before_its_loss() -> None:
+    assert parse_log(TRAINER) == [
+        Step(0, 10, 2.5, 9.9e-05, pace=3.77),
+        Step(1, 20, 1.5, 9.8e-05, pace=3.78),
+    ]
+    assert report(TRAINER) == {"steps": 20, "initial_loss": 2.5, "final_loss": 1.5, "throughput": None}
+    assert parse_log("{'loss': 2.5, 'epoch': 0.01}") == []
+    last = last_step(TRAINER)
+    assert last is not None
+    assert step_text(last.shown(), 1000) == "step 20 of 1000, loss 1.50"
+
+
+@pytest.mark.parametrize("text", [NXD, PIPELINE, NEMO, SUCCESSOR])
+def test_a_torn_line_is_no_step(text: str) -> None:
+    assert parse_line(text[: len(text) // 2]) is None
+
+
+def test_numbers_that_no_step_can_have_are_passed_over() -> None:
+    assert parse_line("{'loss': 1.8, 'epoch': inf, 'step': 10}") is None
+    assert parse_line("{'loss': 1.8, 'epoch': 1, 'step': 1e400}") is None
 
 
 def test_a_loss_that_is_no_number_is_still_a_step() -> None:

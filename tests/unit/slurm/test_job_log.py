@@ -51,6 +51,19 @@ def test_after_a_restart_the_pace_counts_anew() -> None:
     assert progress(text, 10)["seconds_left"] == 30
 
 
+def test_without_dates_the_pace_is_what_the_line_says() -> None:
+    found = progress("Epoch 0:   0%|  | 10/90 [00:01<00:09, 2.50s/it, loss=7.75]\r", 90)
+    assert found == {
+        "epoch": 0,
+        "step": 10,
+        "steps": 90,
+        "loss": 7.75,
+        "learning_rate": None,
+        "throughput": None,
+        "seconds_left": 200,
+    }
+
+
 @pytest.mark.parametrize("text", ["", "nothing\n", "LOG torn - (0, 1"])
 def test_no_steps_no_progress(text: str) -> None:
     assert progress(text, 10) == {}

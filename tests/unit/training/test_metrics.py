@@ -14,7 +14,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics
     warm_up,
     window_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._training.report.record import record_of
+from ansible_collections.trainium.cluster.plugins.module_utils._training.report.page import page
+from ansible_collections.trainium.cluster.plugins.module_utils._training.report.record import as_json, record_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,23 @@ def test_steps_lost_with_a_start_and_not_done_again_are_not_counted() -> None:
     assert [sample.step for sample in found.samples] == [1]
     assert found.segments[0].redone == 2
     assert found.segments[1].steps == 0
+
+
+def test_a_step_that_a_bar_shows_again_was_not_done_again() -> None:
+    def bar(step: int) -> str:
+        return f"Epoch 0:   0%|  | {step}/9 [00:01<00:09, 1.00s/it, reduced_train_loss={9 - step}.50]\r"
+
+    found = parse([start() + bar(1) + bar(1) + bar(2) + bar(3) + start() + bar(3) + bar(4)])
+    assert [(sample.step, sample.loss, sample.segment) for sample in found.samples] == [
+        *((1, 8.5, 1), (2, 7.5, 1)),
+        *((3, 6.5, 2), (4, 5.5, 2)),
+    ]
+    assert [segment.redone for segment in found.segments] == [1, 0]
+    record = record_of(found, {}, {})
+    assert record["summary"]["throughput"] is None
+    assert as_json(record).count(b'"learning_rate": null') == 4
+    text = page(record).decode()
+    assert ">Loss<" in text and "Learning rate" not in text
 
 
 def test_a_start_without_a_checkpoint_begins_anew() -> None:

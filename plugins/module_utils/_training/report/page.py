@@ -114,7 +114,12 @@ def _charts(record: Mapping[str, Any]) -> list[str]:
         ("Throughput, examples a second", "throughput", both, True),
         ("Learning rate", "learning_rate", none, True),
     )
-    return [_figure(title, record, key, keys, zero) for title, key, keys, zero in figures]
+    # Not every script logs all of them.
+    return [
+        _figure(title, record, key, keys, zero)
+        for title, key, keys, zero in figures
+        if key == "loss" or not all(math.isnan(step[key]) for step in record["steps"])
+    ]
 
 
 def _tiles(record: Mapping[str, Any]) -> str:

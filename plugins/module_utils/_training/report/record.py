@@ -184,7 +184,8 @@ def as_events(record: Mapping[str, Any]) -> tuple[str, bytes]:
     steps = []
     for step in record["steps"]:
         seconds = float(step["time"]) if step["time"] is not None else seconds
-        values = {"loss": step["loss"], "learning_rate": step["learning_rate"], "throughput": step["throughput"]}
+        said = {name: step[name] for name in ("learning_rate", "throughput") if not math.isnan(step[name])}
+        values = {"loss": step["loss"], **said}
         steps.append((seconds, step["step"], values))
     # TensorBoard wants the time in seconds after tfevents; the rest of the name is free.
     name = f"events.out.tfevents.{int(started):010}.{safe_name(record['job_id'])}{EVENT_SUFFIX}"
