@@ -79,13 +79,15 @@ def _system(value: Any, rule: Rule) -> str:
     if not name:
         return ""
     known = rule["systems"].get(name, [])
+    if known and not version:
+        return ""
     fits = any(
         version == one
         or version.startswith(f"{one}.")
         or (rule.get("newer") and sdk.numbers(version) >= sdk.numbers(str(one)))
         for one in map(str, known)
     )
-    return "" if fits else sentence_of(rule, "", f"{name} {version}", str(rule.get("host", "")))
+    return "" if fits else sentence_of(rule, "", f"{name} {version}".rstrip(), str(rule.get("host", "")))
 
 
 def _system_of(value: Any) -> tuple[str, str]:
@@ -95,6 +97,7 @@ def _system_of(value: Any) -> tuple[str, str]:
 
 def _sdk(value: Any, rule: Rule) -> str:
     name, version = _system_of(rule.get("system"))
+    name = name if version else ""
     # As far as it can be told without a node: Ubuntu 24.04 runs whatever any system runs.
     request = sdk.Request(
         str(value),

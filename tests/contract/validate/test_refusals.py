@@ -149,9 +149,15 @@ def test_a_role_alone_checks_first(role: str) -> None:
             {"trainium_image_id": "ami-0b5e2023000000003"},
             "The role slurm cannot install Slurm on Amazon 2023 (the image)",
         ),
+        (
+            {"trainium_image_ssm_parameter": "/golden/image"},
+            "The role slurm cannot install Slurm on Amazon 2023 (the image)",
+        ),
     ],
 )
 def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, variables: Item, sentence: str) -> None:
+    cloud.client("ssm").put_parameter(Name="/golden/image", Value="ami-0b5e2023000000003", Type="String")
+    cloud.api.clear_calls()
     environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"}
     # Slurm alone keeps the other roles from an image that they take.
     others: Item = {"neuron_torch": "2.8", "neuron_sdk_version": "2.28.1", "trainium_training": {"packages": []}}

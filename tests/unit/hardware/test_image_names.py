@@ -29,6 +29,7 @@ SYSTEM = FilterModule().filters()["image_system"]
         ("alinux2023", "Amazon 2023"),
         ("rhel9", "RedHat 9"),
         ("rocky9", "Rocky 9"),
+        ("our-golden-image-7 Red Hat Enterprise Linux", "RedHat "),
     ],
 )
 def test_the_name_tells_the_system(name: str, system: str) -> None:
@@ -43,3 +44,35 @@ def test_other_names_tell_nothing(name: str) -> None:
 def test_a_name_is_text() -> None:
     with pytest.raises(AnsibleFilterError, match="needs the name of an image, not 3"):
         SYSTEM(3)
+
+
+OF_SDK = FilterModule().filters()["image_of_sdk"]
+
+
+def image(sdk: str, date: str) -> dict[str, str]:
+    description = f"Supported EC2 instances: Trn1. Neuron SDK {sdk}. Release notes: none" if sdk else ""
+    return {"image_id": f"ami-{date}", "name": f"DLAMI {date}", "description": description, "creation_date": date}
+
+
+IMAGES = [image("2.33.0", "5"), image("2.31.0", "4"), image("2.31.1", "2"), image("2.31.1", "3"), image("", "6")]
+
+
+def test_the_image_of_an_sdk_is_the_newest_that_names_it() -> None:
+    assert OF_SDK(IMAGES, "2.31.1") == {"image_id": "ami-3", "name": "DLAMI 3", "sdk": "2.31.1", "refused": ""}
+
+
+def test_another_patch_release_is_the_next_best() -> None:
+    assert OF_SDK(IMAGES, "2.31.2")["sdk"] == "2.31.1"
+    assert OF_SDK([image("2.30.0", "1"), image("2.310.0", "2")], "2.31.1")["image_id"] == ""
+
+
+@pytest.mark.parametrize(
+    ("images", "said"), [(IMAGES, "there are those of 2.31.0, 2.31.1, 2.33.0"), ([], "there is none of that name")]
+)
+def test_no_image_of_an_sdk_is_said(images: list[dict[str, str]], said: str) -> None:
+    assert OF_SDK(images, "2.29.1")["refused"] == f"AWS shows no image with Neuron SDK 2.29.1, {said}"
+
+
+def test_images_are_a_list() -> None:
+    with pytest.raises(AnsibleFilterError, match="needs a list of images"):
+        OF_SDK("ami-1", "2.31.1")
