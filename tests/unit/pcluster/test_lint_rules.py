@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.rules import (
     errors,
     lint,
-    schema_sentence,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import View
 
@@ -101,6 +100,11 @@ def test_no_shape_of_a_configuration_breaks_a_rule(path: str, garbage: Any) -> N
     lint(View(configuration, "bert"))
 
 
+def of_schema(key: str, message: str) -> str:
+    (found,) = [one for one in lint(View({}, "bert"), [{"key": key, "message": message}]) if one.key == key]
+    return found.message
+
+
 def test_the_schema_s_words_become_a_sentence() -> None:
-    assert schema_sentence("A/B", "Unknown field.") == "A/B: there is no such key; correct its spelling or remove it"
-    assert schema_sentence("", "Not good.") == "The configuration: not good; correct it"
+    assert of_schema("A/B", "Unknown field.") == "A/B: there is no such key; correct its spelling or remove it"
+    assert of_schema("", "Not good.") == "The configuration: not good; correct it"

@@ -85,7 +85,7 @@ def impact(params: Mapping[str, Any], configuration: Mapping[str, Any]) -> dict[
 
 
 def shown(findings: list[Finding]) -> list[dict[str, str]]:
-    return [finding._asdict() for finding in findings]
+    return [{"key": one.key, "message": one.message, "severity": one.severity} for one in findings]
 
 
 def warnings(findings: list[Finding], lint_mode: str) -> list[str]:

@@ -45,14 +45,13 @@ def name(view: View) -> Iterator[Finding]:
     if not _CLUSTER_NAME.fullmatch(view.cluster_name):
         yield Finding(
             "cluster_name",
-            f"cluster_name: {view.cluster_name!r} may have letters, digits and hyphens only and begins with a letter; "
-            "change it",
+            f"{view.cluster_name!r} may have letters, digits and hyphens only and begins with a letter; change it",
         )
     if len(view.cluster_name) > limit:
         why = " with Slurm accounting" if accounting else ""
         yield Finding(
             "cluster_name",
-            f"cluster_name: {view.cluster_name!r} has {len(view.cluster_name)} characters, and ParallelCluster takes "
+            f"{view.cluster_name!r} has {len(view.cluster_name)} characters, and ParallelCluster takes "
             f"{limit}{why}; shorten it",
         )
 
@@ -61,7 +60,7 @@ def required(view: View) -> Iterator[Finding]:
     for path, remedy in REQUIRED.items():
         if not section(view.configuration, *path[:-1]).get(path[-1]):
             key = "/".join(path)
-            yield Finding(key, f"{key} is missing; {remedy}")
+            yield Finding(key, f"is missing; {remedy}")
 
 
 def doors(view: View) -> Iterator[Finding]:
@@ -79,13 +78,13 @@ def doors(view: View) -> Iterator[Finding]:
         if value is None:
             yield Finding(
                 key,
-                f"{key} is missing, and without it the whole Internet may knock; give the addresses that may log in, "
+                "is missing, and without it the whole Internet may knock; give the addresses that may log in, "
                 "such as 198.51.100.7/32",
             )
         # A network, or the id of a prefix list. How narrow one has to be beyond this is the roles' to say.
         elif not str(value).startswith("pl-"):
             for clause in wide_networks([str(value)], WIDEST):
-                yield Finding(key, f"{key}: {clause}; give the addresses that may log in, such as 198.51.100.7/32")
+                yield Finding(key, f"{clause}; give the addresses that may log in, such as 198.51.100.7/32")
 
 
 def a_way_in(view: View) -> Iterator[Finding]:
@@ -95,22 +94,20 @@ def a_way_in(view: View) -> Iterator[Finding]:
     own_role = iam.get("InstanceRole") or iam.get("InstanceProfile")
     if section(head, "Ssh").get("KeyName") or own_role or any(SSM_POLICY in policy for policy in policies):
         return
-    where = "HeadNode/Ssh/KeyName"
     yield Finding(
-        where,
-        f"{where}: there is neither a key nor Session Manager, so that nobody can log in; give one of them",
+        "HeadNode/Ssh/KeyName",
+        "there is neither a key nor Session Manager, so that nobody can log in; give one of them",
         WARNING,
     )
 
 
 def metadata(view: View) -> Iterator[Finding]:
     if section(view.configuration, "Imds").get("ImdsSupport") == "v1.0":
-        where = "Imds/ImdsSupport"
-        yield Finding(where, f"{where}: v1.0 gives a node's credentials to whoever can make it fetch a URL; set v2.0",
-                      WARNING)  # fmt: skip
+        problem = "v1.0 gives a node's credentials to whoever can make it fetch a URL; set v2.0"
+        yield Finding("Imds/ImdsSupport", problem, WARNING)
     if section(view.configuration, "HeadNode", "Imds").get("Secured") is False:
-        where = "HeadNode/Imds/Secured"
-        yield Finding(where, f"{where}: every user of the head node would have its rights; set it to true", WARNING)
+        problem = "every user of the head node would have its rights; set it to true"
+        yield Finding("HeadNode/Imds/Secured", problem, WARNING)
 
 
 def tags(view: View) -> Iterator[Finding]:
@@ -119,12 +116,11 @@ def tags(view: View) -> Iterator[Finding]:
         found = list(entries(holder, "Tags", under=under))
         prefix = f"{under}/Tags" if under else "Tags"
         if len(found) > MAXIMUM_TAGS:
-            yield Finding(prefix, f"{prefix}: there are {len(found)} tags, and {MAXIMUM_TAGS} fit; remove some")
+            yield Finding(prefix, f"there are {len(found)} tags, and {MAXIMUM_TAGS} fit; remove some")
         yield from repeated("tag", [(f"{key}/Key", item.get("Key")) for key, item in found])
         for key, item in found:
             if text(item.get("Key")).lower().startswith(("aws:", "parallelcluster:")):
-                where = f"{key}/Key"
-                yield Finding(where, f"{where}: the prefix of {item['Key']!r} is reserved; choose another key")
+                yield Finding(f"{key}/Key", f"the prefix of {item['Key']!r} is reserved; choose another key")
 
 
 def _scripts(holder: Mapping[str, Any], under: str) -> Iterator[tuple[str, str]]:
@@ -150,8 +146,7 @@ def scripts(view: View) -> Iterator[Finding]:
             if bucket and not own_role and not any(_reads(item, bucket, path) for item in access):
                 yield Finding(
                     key,
-                    f"{key}: the node may not read {url}; list the bucket in {under}/Iam/S3Access, or let its role "
-                    "read it",
+                    f"the node may not read {url}; list the bucket in {under}/Iam/S3Access, or let its role read it",
                 )
     for under, holder in entries(view.configuration, *POOLS):
         for key, url in _scripts(holder, under):
@@ -160,9 +155,9 @@ def scripts(view: View) -> Iterator[Finding]:
 
 def _url(key: str, url: str) -> Iterator[Finding]:
     if not url.startswith(("s3://", "https://")):
-        yield Finding(key, f"{key}: {url!r} is no script's URL; put it in S3 and write s3://bucket/key, or use https")
+        yield Finding(key, f"{url!r} is no script's URL; put it in S3 and write s3://bucket/key, or use https")
     elif url.startswith("s3://") and not all(bucket_of(url)):
-        yield Finding(key, f"{key}: {url} lacks the bucket or the script; write s3://bucket/key")
+        yield Finding(key, f"{url} lacks the bucket or the script; write s3://bucket/key")
 
 
 def _reads(access: Mapping[str, Any], bucket: str, path: str) -> bool:
@@ -175,16 +170,15 @@ def accounting(view: View) -> Iterator[Finding]:
     settings = section(view.configuration, "Scheduling", "SlurmSettings")
     database, key = section(settings, "Database"), "Scheduling/SlurmSettings/Database"
     if database and settings.get("ExternalSlurmdbd"):
-        yield Finding(key, f"{key}: there is an ExternalSlurmdbd as well; keep one of the two")
+        yield Finding(key, "there is an ExternalSlurmdbd as well; keep one of the two")
     uri = text(database.get("Uri"))
     if "://" in uri or uri.startswith("/"):
-        yield Finding(f"{key}/Uri", f"{key}/Uri: {uri!r} has a scheme or a slash before the host; write host:3306")
+        yield Finding(f"{key}/Uri", f"{uri!r} has a scheme or a slash before the host; write host:3306")
     region, secret = text(view.configuration.get("Region")), text(database.get("PasswordSecretArn"))
     if region and secret.count(":") >= 4 and secret.split(":")[3] != region:
-        where = f"{key}/PasswordSecretArn"
         yield Finding(
-            where,
-            f"{where}: the secret is in {secret.split(':')[3]} and the cluster in {region}; use a secret of it",
+            f"{key}/PasswordSecretArn",
+            f"the secret is in {secret.split(':')[3]} and the cluster in {region}; use a secret of it",
         )
 
 
@@ -192,8 +186,7 @@ def login_pools(view: View) -> Iterator[Finding]:
     pools = list(entries(view.configuration, *POOLS))
     yield from repeated("login pool", [(f"{key}/Name", item.get("Name")) for key, item in pools])
     if len(pools) > MAXIMUM_POOLS:
-        where = "LoginNodes/Pools"
-        yield Finding(where, f"{where}: there are {len(pools)} pools, and {MAXIMUM_POOLS} fit; remove some")
+        yield Finding("LoginNodes/Pools", f"there are {len(pools)} pools, and {MAXIMUM_POOLS} fit; remove some")
 
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (

@@ -50,10 +50,9 @@ def efa_subnets(view: View) -> Iterator[Finding]:
         listed = strings(section(queue, "Networking"), "SubnetIds")
         named = [item for item in resources(view) if item.queue_key == queue_key and item.efa]
         if len(set(listed)) > 1 and named:
-            where = f"{queue_key}/Networking/SubnetIds"
             yield Finding(
-                where,
-                f"{where}: EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
+                f"{queue_key}/Networking/SubnetIds",
+                f"EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
                 "subnets; leave one subnet or switch EFA off",
             )
 
@@ -80,17 +79,14 @@ def efa_types(view: View) -> Iterator[Finding]:
         for _key, kind in item.instance_types:
             known = has_efa(kind)
             if item.efa and known is False:
-                yield Finding(where, f"{where}: {kind} has no EFA; switch it off or use a larger size of the type")
+                yield Finding(where, f"{kind} has no EFA; switch it off or use a larger size of the type")
             elif known and not item.efa and is_neuron(kind) and item.counts[1] > 1:
                 yield Finding(
-                    where,
-                    f"{where}: {kind} has EFA, and without it training over several nodes is slow; switch it on",
-                    WARNING,
+                    where, f"{kind} has EFA, and without it training over several nodes is slow; switch it on", WARNING
                 )
         efa = section(item.resource, "Efa")
         if efa.get("GdrSupport") is True and not item.efa:
-            where = f"{item.key}/Efa/GdrSupport"
-            yield Finding(where, f"{where}: it needs EFA; set Enabled to true or remove it")
+            yield Finding(f"{item.key}/Efa/GdrSupport", "it needs EFA; set Enabled to true or remove it")
 
 
 def placement_groups(view: View) -> Iterator[Finding]:
@@ -101,13 +97,12 @@ def placement_groups(view: View) -> Iterator[Finding]:
             if len(set(listed)) <= 1:
                 yield Finding(
                     key,
-                    f"{key} is missing; with EFA say Enabled: true for a placement group, or false where the "
+                    "is missing; with EFA say Enabled: true for a placement group, or false where the "
                     "reservation brings its own",
                 )
         if group.get("Enabled") is False and (group.get("Name") or group.get("Id")):
             yield Finding(
-                f"{key}/Enabled",
-                f"{key}/Enabled: a placement group is named and switched off at once; remove the one or the other",
+                f"{key}/Enabled", "a placement group is named and switched off at once; remove the one or the other"
             )
         if not _in_group(item):
             continue
@@ -115,7 +110,7 @@ def placement_groups(view: View) -> Iterator[Finding]:
         if item.queue.get("CapacityType") == CAPACITY_BLOCK:
             yield Finding(
                 where,
-                f"{where}: a Capacity Block has its own placement, beside which a placement group leads to "
+                "a Capacity Block has its own placement, beside which a placement group leads to "
                 "insufficient capacity; set Enabled to false",
             )
         elif _made_by_aws(item, view):
@@ -123,7 +118,7 @@ def placement_groups(view: View) -> Iterator[Finding]:
             name = target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
             yield Finding(
                 where,
-                f"{where}: the reservation {name} is one that AWS makes with its own placement group, beside which "
+                f"the reservation {name} is one that AWS makes with its own placement group, beside which "
                 "another leads to insufficient capacity; set Enabled to false, or state that the reservation is your "
                 "own",
             )
@@ -148,20 +143,21 @@ def capacity_blocks(view: View) -> Iterator[Finding]:
         key, target = item.reservation
         minimum, maximum = item.counts
         if item.queue.get("CapacityType") == "SPOT" and target:
-            where = f"{item.queue_key}/CapacityType"
             yield Finding(
-                where, f"{where}: spot instances never use a reservation; set ONDEMAND or remove {key.split('/')[-1]}"
+                f"{item.queue_key}/CapacityType",
+                f"spot instances never use a reservation; set ONDEMAND or remove {key.split('/')[-1]}",
             )
         if item.queue.get("CapacityType") != CAPACITY_BLOCK:
             continue
         if not target.get("CapacityReservationId"):
-            where = f"{item.key}/CapacityReservationTarget/CapacityReservationId"
-            yield Finding(where, f"{where} is missing; a Capacity Block is used by the id of its reservation")
-        if minimum != maximum or minimum < 1:
-            where = f"{item.key}/MinCount"
             yield Finding(
-                where,
-                f"{where}: the nodes of a Capacity Block are static, so that MinCount and MaxCount are equal and above "
+                f"{item.key}/CapacityReservationTarget/CapacityReservationId",
+                "is missing; a Capacity Block is used by the id of its reservation",
+            )
+        if minimum != maximum or minimum < 1:
+            yield Finding(
+                f"{item.key}/MinCount",
+                f"the nodes of a Capacity Block are static, so that MinCount and MaxCount are equal and above "
                 f"0, not {minimum} and {maximum}; set both to the number of reserved instances",
             )
 
@@ -186,7 +182,7 @@ def neuron_system(view: View) -> Iterator[Finding]:
     advice += [f"pin Neuron SDK {best}"] if best else []
     yield Finding(
         "Image/Os",
-        f"Image/Os: PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; "
+        f"PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; "
         + ", or ".join(advice or ["use another SDK"]),
     )
 

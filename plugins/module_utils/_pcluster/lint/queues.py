@@ -45,16 +45,13 @@ def names(view: View) -> Iterator[Finding]:
         if not _NAME.fullmatch(str(name)):
             yield Finding(
                 where,
-                f"{where}: the {what} name {name!r} may have lower-case letters, digits and hyphens only and begins "
+                f"the {what} name {name!r} may have lower-case letters, digits and hyphens only and begins "
                 "with a letter; change it",
             )
         elif name == "default":
-            yield Finding(where, f"{where}: the name 'default' is reserved by Slurm; give the {what} another")
+            yield Finding(where, f"the name 'default' is reserved by Slurm; give the {what} another")
         if len(str(name)) > NAME_LENGTH:
-            yield Finding(
-                where,
-                f"{where}: the {what} name {name!r} has {len(str(name))} characters; use at most {NAME_LENGTH}",
-            )
+            yield Finding(where, f"the {what} name {name!r} has {len(str(name))} characters; use at most {NAME_LENGTH}")
 
 
 def duplicates(view: View) -> Iterator[Finding]:
@@ -71,7 +68,7 @@ def repeated(what: str, named: list[tuple[str, Any]]) -> Iterator[Finding]:
         if not text(name):
             continue
         if name in seen:
-            yield Finding(key, f"{key}: the {what} name {name!r} is taken by {seen[name]}; each needs its own")
+            yield Finding(key, f"the {what} name {name!r} is taken by {seen[name]}; each needs its own")
         seen.setdefault(name, key)
 
 
@@ -79,34 +76,29 @@ def numbers_of(view: View) -> Iterator[Finding]:
     found = queues(view)
     key = "Scheduling/SlurmQueues"
     if len(found) > MAXIMUM:
-        yield Finding(key, f"{key}: there are {len(found)} queues and ParallelCluster takes {MAXIMUM}; merge some")
+        yield Finding(key, f"there are {len(found)} queues and ParallelCluster takes {MAXIMUM}; merge some")
     total = resources(view)
     if len(total) > MAXIMUM:
         yield Finding(
             key,
-            f"{key}: there are {len(total)} compute resources in all queues and ParallelCluster takes {MAXIMUM}; "
-            "remove some",
+            f"there are {len(total)} compute resources in all queues and ParallelCluster takes {MAXIMUM}; remove some",
         )
     for queue_key, queue in found:
         if "ComputeResources" in queue and not list(entries(queue, "ComputeResources")):
-            where = f"{queue_key}/ComputeResources"
-            yield Finding(where, f"{where}: the queue has no compute resource; give it at least one")
+            yield Finding(f"{queue_key}/ComputeResources", "the queue has no compute resource; give it at least one")
 
 
 def counts(view: View) -> Iterator[Finding]:
     for item in resources(view):
         minimum, maximum = item.counts
         if minimum < 0:
-            where = f"{item.key}/MinCount"
-            yield Finding(where, f"{where}: {minimum} is below 0; set it to 0 or more")
+            yield Finding(f"{item.key}/MinCount", f"{minimum} is below 0; set it to 0 or more")
         if maximum < 1:
-            where = f"{item.key}/MaxCount"
-            yield Finding(where, f"{where}: {maximum} nodes can never run a job; set it to 1 or more")
+            yield Finding(f"{item.key}/MaxCount", f"{maximum} nodes can never run a job; set it to 1 or more")
         elif minimum > maximum:
-            where = f"{item.key}/MinCount"
             yield Finding(
-                where,
-                f"{where}: {minimum} is more than MaxCount, which is {maximum}; lower MinCount or raise MaxCount",
+                f"{item.key}/MinCount",
+                f"{minimum} is more than MaxCount, which is {maximum}; lower MinCount or raise MaxCount",
             )
 
 
@@ -127,10 +119,9 @@ def host_names(view: View) -> Iterator[Finding]:
         host = f"{queue}-{kind}-{name}-{max(maximum, 1)}.{view.cluster_name}.pcluster"
         excess = len(host) - HOST_NAME_LENGTH
         if excess > 0:
-            where = f"{item.key}/Name"
             yield Finding(
-                where,
-                f"{where}: the host name {host} has {len(host)} characters, and NCCL and Neuron fail beyond "
+                f"{item.key}/Name",
+                f"the host name {host} has {len(host)} characters, and NCCL and Neuron fail beyond "
                 f"{HOST_NAME_LENGTH}; shorten the names of cluster, queue and compute resource by {excess}",
             )
 
@@ -141,7 +132,7 @@ def instance_types(view: View) -> Iterator[Finding]:
             continue
         where = f"{item.key}/InstanceType"
         if "InstanceType" not in item.resource and "Instances" not in item.resource:
-            yield Finding(where, f"{where} is missing; name the instance type, such as trn1.32xlarge")
+            yield Finding(where, "is missing; name the instance type, such as trn1.32xlarge")
 
 
 def root_volumes(view: View) -> Iterator[Finding]:
@@ -161,10 +152,9 @@ def root_volumes(view: View) -> Iterator[Finding]:
         # Without a size the volume is as large as the image, 45 GiB in the official ones.
         size = number(volume.get("Size"), 45)
         if size < wanted:
-            where = f"{queue_key}/ComputeSettings/LocalStorage/RootVolume/Size"
             yield Finding(
-                where,
-                f"{where}: {size} GiB fill up with Neuron's software and caches on {kinds[0]}; set it to {wanted}",
+                f"{queue_key}/ComputeSettings/LocalStorage/RootVolume/Size",
+                f"{size} GiB fill up with Neuron's software and caches on {kinds[0]}; set it to {wanted}",
                 WARNING,
             )
 
@@ -174,10 +164,9 @@ def exclusive(view: View) -> Iterator[Finding]:
     for queue_key, queue in queues(view):
         kinds = [kind for item in resources(view) if item.queue_key == queue_key for _key, kind in item.instance_types]
         if any(is_neuron(kind) for kind in kinds) and queue.get("JobExclusiveAllocation") is not True:
-            where = f"{queue_key}/JobExclusiveAllocation"
             yield Finding(
-                where,
-                f"{where}: Slurm does not share out Neuron devices, so two jobs on a node would collide; set it to "
+                f"{queue_key}/JobExclusiveAllocation",
+                "Slurm does not share out Neuron devices, so two jobs on a node would collide; set it to "
                 "true or submit each job with --exclusive",
                 WARNING,
             )
@@ -188,9 +177,9 @@ def subnets(view: View) -> Iterator[Finding]:
         where = f"{queue_key}/Networking/SubnetIds"
         found = strings(section(queue, "Networking"), "SubnetIds")
         if not found:
-            yield Finding(where, f"{where} is missing; name the subnet of the queue's nodes, best a private one")
+            yield Finding(where, "is missing; name the subnet of the queue's nodes, best a private one")
         for subnet in sorted({subnet for subnet in found if found.count(subnet) > 1}):
-            yield Finding(where, f"{where}: {subnet} is listed twice; list each subnet once")
+            yield Finding(where, f"{subnet} is listed twice; list each subnet once")
 
 
 def reservations(view: View) -> Iterator[Finding]:
@@ -203,8 +192,10 @@ def reservations(view: View) -> Iterator[Finding]:
     for key, target in targets:
         identifier = target.get("CapacityReservationId")
         if identifier is not None and not _RESERVATION.fullmatch(str(identifier)):
-            where = f"{key}/CapacityReservationId"
-            yield Finding(where, f"{where}: {identifier!r} is no reservation's id; it looks like cr-0a1b2c3d4e5f60001")
+            yield Finding(
+                f"{key}/CapacityReservationId",
+                f"{identifier!r} is no reservation's id; it looks like cr-0a1b2c3d4e5f60001",
+            )
         group = target.get("CapacityReservationResourceGroupArn")
         if group is None:
             continue
@@ -212,12 +203,14 @@ def reservations(view: View) -> Iterator[Finding]:
         if not _GROUP.fullmatch(str(group)):
             yield Finding(
                 where,
-                f"{where}: {group!r} is no resource group's ARN; it looks like "
+                f"{group!r} is no resource group's ARN; it looks like "
                 "arn:aws:resource-groups:us-west-2:123456789012:group/name",
             )
         elif region and str(group).split(":")[3] != region:
-            yield Finding(where, f"{where}: the group is in {str(group).split(':')[3]} and the cluster in {region}; "
-                                 "use a group of that region")  # fmt: skip
+            yield Finding(
+                where,
+                f"the group is in {str(group).split(':')[3]} and the cluster in {region}; use a group of that region",
+            )
 
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (

@@ -6,20 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint import cluster as pcluster_lint_cluster
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint import (
-    placement as pcluster_lint_placement,
-)
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint import queues as pcluster_lint_queues
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint import storage as pcluster_lint_storage
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint import cluster, placement, queues, storage
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import ERROR, Finding, View
 
-RULES = (
-    *pcluster_lint_cluster.RULES,
-    *pcluster_lint_queues.RULES,
-    *pcluster_lint_placement.RULES,
-    *pcluster_lint_storage.RULES,
-)
+RULES = (*cluster.RULES, *queues.RULES, *placement.RULES, *storage.RULES)
 
 _UNKNOWN = "Unknown field."
 _MISSING = "Missing data for required field."
@@ -36,23 +26,22 @@ def lint(view: View, schema: Iterable[Mapping[str, str]] = ()) -> list[Finding]:
     # A missing section makes the schema speak of the section, and a rule of the key in it.
     above = {"/".join(key.split("/")[:end]) for key in named for end in range(1, key.count("/") + 1)}
     found = [
-        Finding(item["key"], schema_sentence(item["key"], item["message"]))
+        Finding(item["key"], schema_problem(item["message"]))
         for item in schema
         if item["key"] not in named and not (item["message"] == _MISSING and item["key"] in above)
     ]
     return sorted(dict.fromkeys(found + own), key=lambda finding: finding.severity != ERROR)
 
 
-def schema_sentence(key: str, message: str) -> str:
-    """A finding of the schema as a sentence with the key and a remedy, without a full stop."""
-    where = key or "The configuration"
+def schema_problem(message: str) -> str:
+    """A finding of the schema in our words, with a remedy."""
     if message == _UNKNOWN:
-        return f"{where}: there is no such key; correct its spelling or remove it"
+        return "there is no such key; correct its spelling or remove it"
     if message == _MISSING:
-        return f"{where} is missing; add it"
+        return "is missing; add it"
     text = " ".join(message.split()).rstrip(".")
     text = re.sub(r"^String does not match expected pattern", "the value does not have the form that is wanted", text)
-    return f"{where}: {text[:1].lower() + text[1:]}; correct it"
+    return f"{text[:1].lower() + text[1:]}; correct it"
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:

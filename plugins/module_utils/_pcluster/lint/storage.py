@@ -79,20 +79,26 @@ def _shared(view: View) -> list[Mount]:
     ]
 
 
+def _disks(view: View) -> list[tuple[str, Mapping[str, Any]]]:
+    """What is said of the disks of head node and queues."""
+    return [
+        ("HeadNode/LocalStorage", section(view.configuration, "HeadNode", "LocalStorage")),
+        *(
+            (f"{key}/ComputeSettings/LocalStorage", section(queue, "ComputeSettings", "LocalStorage"))
+            for key, queue in queues(view)
+        ),
+    ]
+
+
 def _local(view: View) -> list[Mount]:
     """Directories of the nodes' own disks; on /scratch where nothing else is said."""
-    holders = [("HeadNode/LocalStorage", section(view.configuration, "HeadNode", "LocalStorage"))]
-    holders += [
-        (f"{key}/ComputeSettings/LocalStorage", section(queue, "ComputeSettings", "LocalStorage"))
-        for key, queue in queues(view)
-    ]
     return [
         Mount(
             f"{key}/EphemeralVolume/MountDir",
             text(section(holder, "EphemeralVolume").get("MountDir")) or EPHEMERAL_DEFAULT,
             "the local disks",
         )
-        for key, holder in holders
+        for key, holder in _disks(view)
     ]
 
 
@@ -104,15 +110,11 @@ def _plain(path: str) -> str:
 def directories(view: View) -> Iterator[Finding]:
     for mount in _shared(view) + _local(view):
         if any(character.isspace() for character in mount.path):
-            yield Finding(
-                mount.key, f"{mount.key}: {mount.path!r} has a space in it; give one directory, such as /shared"
-            )
+            yield Finding(mount.key, f"{mount.path!r} has a space in it; give one directory, such as /shared")
         elif not mount.path.startswith("/"):
-            yield Finding(mount.key, f"{mount.key}: {mount.path!r} is relative; write /{mount.path}")
+            yield Finding(mount.key, f"{mount.path!r} is relative; write /{mount.path}")
         elif _plain(mount.path) in RESERVED:
-            yield Finding(
-                mount.key, f"{mount.key}: {mount.path} belongs to the system; mount elsewhere, such as /shared"
-            )
+            yield Finding(mount.key, f"{mount.path} belongs to the system; mount elsewhere, such as /shared")
 
 
 def clashes(view: View) -> Iterator[Finding]:
@@ -129,15 +131,11 @@ def _against(mount: Mount, others: list[Mount]) -> Iterator[Finding]:
     for other in others:
         taken = _plain(other.path)
         if path == taken:
-            yield Finding(
-                mount.key,
-                f"{mount.key}: {path} is used by {other.what} as well ({other.key}); choose another directory",
-            )
+            yield Finding(mount.key, f"{path} is used by {other.what} as well ({other.key}); choose another directory")
         elif path.startswith(taken + "/") or taken.startswith(path + "/"):
             yield Finding(
                 mount.key,
-                f"{mount.key}: {path} and {taken} of {other.what} lie in each other ({other.key}); choose directories "
-                "side by side",
+                f"{path} and {taken} of {other.what} lie in each other ({other.key}); choose directories side by side",
             )
 
 
@@ -146,9 +144,9 @@ def names(view: View) -> Iterator[Finding]:
     for key, item in storages(view):
         name = text(item.get("Name"))
         if len(name) > NAME_LENGTH:
-            yield Finding(f"{key}/Name", f"{key}/Name: {name!r} has {len(name)} characters; use at most {NAME_LENGTH}")
+            yield Finding(f"{key}/Name", f"{name!r} has {len(name)} characters; use at most {NAME_LENGTH}")
         if name == "default":
-            yield Finding(f"{key}/Name", f"{key}/Name: the name 'default' is reserved; choose another")
+            yield Finding(f"{key}/Name", "the name 'default' is reserved; choose another")
 
 
 def kinds(view: View) -> Iterator[Finding]:
@@ -158,28 +156,20 @@ def kinds(view: View) -> Iterator[Finding]:
             if name in item and item.get("StorageType") != storage_type:
                 yield Finding(
                     f"{key}/{name}",
-                    f"{key}/{name}: they are for StorageType {storage_type}, and it is {item.get('StorageType')}; make "
-                    "the two agree",
+                    f"they are for StorageType {storage_type}, and it is {item.get('StorageType')}; make the two agree",
                 )
 
 
 def how_many(view: View) -> Iterator[Finding]:
-    for storage_type, limit in NEW.items():
-        found = [key for key, item in storages(view) if item.get("StorageType") == storage_type and is_new(item)]
-        if len(found) > limit:
-            yield Finding(
-                found[limit],
-                f"{found[limit]}: there are {len(found)} new {storage_type} and ParallelCluster makes {limit}; "
-                "give the others' ids, or remove them",
-            )
-    for storage_type, limit in MOUNTED.items():
-        found = [key for key, item in storages(view) if item.get("StorageType") == storage_type and not is_new(item)]
-        if len(found) > limit:
-            yield Finding(
-                found[limit],
-                f"{found[limit]}: there are {len(found)} existing {storage_type} and ParallelCluster mounts {limit}; "
-                "remove some",
-            )
+    for limits, new, kind, does, remedy in (
+        (NEW, True, "new", "makes", "give the others' ids, or remove them"),
+        (MOUNTED, False, "existing", "mounts", "remove some"),
+    ):
+        for name, limit in limits.items():
+            found = [key for key, item in storages(view) if item.get("StorageType") == name and is_new(item) is new]
+            if len(found) > limit:
+                problem = f"there are {len(found)} {kind} {name} and ParallelCluster {does} {limit}; {remedy}"
+                yield Finding(found[limit], problem)
 
 
 def lustre(view: View) -> Iterator[Finding]:
@@ -196,20 +186,17 @@ def lustre(view: View) -> Iterator[Finding]:
         if offered and throughput not in offered:
             yield Finding(
                 f"{where}/PerUnitStorageThroughput",
-                f"{where}/PerUnitStorageThroughput: {deployment} has {', '.join(map(str, offered))} MB/s per TiB, not "
-                f"{throughput}; choose one of them",
+                f"{deployment} has {', '.join(map(str, offered))} MB/s per TiB, not {throughput}; choose one of them",
             )
         if not offered and throughput is not None:
             yield Finding(
                 f"{where}/PerUnitStorageThroughput",
-                f"{where}/PerUnitStorageThroughput: only PERSISTENT_1 and PERSISTENT_2 have it; remove it or change "
-                "DeploymentType",
+                "only PERSISTENT_1 and PERSISTENT_2 have it; remove it or change DeploymentType",
             )
         if deployment == "PERSISTENT_2" and (settings.get("ImportPath") or settings.get("ExportPath")):
             name = "ImportPath" if settings.get("ImportPath") else "ExportPath"
             yield Finding(
-                f"{where}/{name}",
-                f"{where}/{name}: PERSISTENT_2 has no import and export paths; use DataRepositoryAssociations",
+                f"{where}/{name}", "PERSISTENT_2 has no import and export paths; use DataRepositoryAssociations"
             )
 
 
@@ -217,7 +204,7 @@ def _lustre_capacity(settings: Mapping[str, Any], where: str) -> Iterator[Findin
     capacity, deployment = settings.get("StorageCapacity"), settings.get("DeploymentType")
     key = f"{where}/StorageCapacity"
     if capacity is None:
-        yield Finding(key, f"{key} is missing; a new file system has 1200 GiB or a multiple of 2400")
+        yield Finding(key, "is missing; a new file system has 1200 GiB or a multiple of 2400")
         return
     size = number(capacity, 0)
     if settings.get("StorageType") == "HDD":
@@ -226,7 +213,7 @@ def _lustre_capacity(settings: Mapping[str, Any], where: str) -> Iterator[Findin
     small = (1200, 2400) if deployment == "SCRATCH_1" else (1200,)
     if size <= 0 or (size not in small and size % step):
         choices = " or ".join(map(str, small))
-        yield Finding(key, f"{key}: FSx has no {size} GiB for {deployment}; use {choices}, or a multiple of {step}")
+        yield Finding(key, f"FSx has no {size} GiB for {deployment}; use {choices}, or a multiple of {step}")
 
 
 def zones(view: View) -> Iterator[Finding]:
@@ -234,10 +221,9 @@ def zones(view: View) -> Iterator[Finding]:
     wide = [key for key, queue in queues(view) if len(set(strings(section(queue, "Networking"), "SubnetIds"))) > 1]
     for key, item in storages(view):
         if wide and item.get("StorageType") == "FsxLustre" and is_new(item):
-            where = f"{wide[0]}/Networking/SubnetIds"
             yield Finding(
-                where,
-                f"{where}: a new FSx for Lustre ({key}) lies in one subnet, and this queue has several; leave one "
+                f"{wide[0]}/Networking/SubnetIds",
+                f"a new FSx for Lustre ({key}) lies in one subnet, and this queue has several; leave one "
                 "subnet or mount a file system that exists",
             )
 
@@ -250,17 +236,12 @@ def encryption(view: View) -> Iterator[Finding]:
         # EBS volumes are encrypted by default, EFS is not.
         encrypted = settings_of(item).get("Encrypted", kind == "Ebs")
         if encrypted is not True:
-            where = f"{key}/{kind}Settings/Encrypted"
-            yield Finding(where, f"{where}: the data would lie there in clear; set it to true", WARNING)
-    holders = [("HeadNode/LocalStorage", section(view.configuration, "HeadNode", "LocalStorage"))]
-    holders += [
-        (f"{key}/ComputeSettings/LocalStorage", section(queue, "ComputeSettings", "LocalStorage"))
-        for key, queue in queues(view)
-    ]
-    for key, holder in holders:
+            yield Finding(
+                f"{key}/{kind}Settings/Encrypted", "the data would lie there in clear; set it to true", WARNING
+            )
+    for key, holder in _disks(view):
         if section(holder, "RootVolume").get("Encrypted") is False:
-            where = f"{key}/RootVolume/Encrypted"
-            yield Finding(where, f"{where}: the node's disk would be in clear; set it to true", WARNING)
+            yield Finding(f"{key}/RootVolume/Encrypted", "the node's disk would be in clear; set it to true", WARNING)
 
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (

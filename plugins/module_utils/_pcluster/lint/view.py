@@ -11,11 +11,17 @@ WARNING = "warning"
 
 
 class Finding(NamedTuple):
-    """``key``: where, as ``Scheduling/SlurmQueues/0/Name``. ``message``: what is wrong there and what to do."""
+    """``key``: where, as ``Scheduling/SlurmQueues/0/Name``. ``problem``: what is wrong there and what to do."""
 
     key: str
-    message: str
+    problem: str
     severity: str = ERROR
+
+    @property
+    def message(self) -> str:
+        """The sentence, without a full stop."""
+        where = self.key or "The configuration"
+        return f"{where}{' ' if self.problem.startswith('is missing') else ': '}{self.problem}"
 
 
 class View(NamedTuple):
