@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What every module of the collection says about check mode, diff mode and repetition."""
+"""What every module of the collection says: who made it, and about check mode, diff mode and repetition."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ class ModuleDocFragment:
     """
 
     DOCUMENTATION = r"""
+author:
+  - The trainium.cluster founders (@trainium)
 options: {}
 attributes:
   check_mode:
@@ -26,6 +28,8 @@ attributes:
 """
 
     INFO = r"""
+author:
+  - The trainium.cluster founders (@trainium)
 options: {}
 attributes:
   check_mode:

@@ -17,8 +17,6 @@ description:
     A run that was killed can be repeated without reserving twice, as the request carries a ClientToken that follows
     from the request and from the tag C(trainium:generation).
   - Instances that run in a reservation go on running when it is cancelled, and are then billed by themselves.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

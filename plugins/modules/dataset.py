@@ -20,8 +20,6 @@ description:
     archive of the same source. So are devices, sparse members, and archives that take more space than there is or have
     more than 5 million files and folders. Bits such as setuid are dropped.
   - For files in S3 give O(files) as M(trainium.cluster.dataset_source_info) returns them.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

@@ -13,8 +13,6 @@ description:
   - Run it where the credentials are, with C(delegate_to=localhost) and C(no_log=true), since whoever has such an
     address may fetch the object.
   - There is one call for an object, and one for each 1000 objects of a prefix. One object needs no right to list.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

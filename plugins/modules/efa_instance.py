@@ -24,8 +24,6 @@ description:
     not what is asked for, further nodes beside them are refused, and otherwise the difference is warned of, as are
     other volumes, key pairs and instance profiles.
   - While the module waits, progress is shown when it runs with a local connection.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

@@ -10,8 +10,6 @@ version_added: 0.1.0
 short_description: The nodes of a cluster and their network interfaces
 description:
   - Finds the instances of a cluster by their tag C(trainium:cluster), on the server's side.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws

@@ -14,8 +14,6 @@ description:
     second one, as the request carries a ClientRequestToken that follows from the request.
   - A file system costs money by the GiB and the hour while it exists, used or not.
   - While the module waits, progress is shown when it runs with a local connection.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

@@ -12,8 +12,6 @@ description:
   - Asks EC2 for the Availability Zones that offer an instance type. Trainium is offered in a few zones of a few
     regions, and lists of them age.
   - That a zone offers a type does not mean that it has capacity at the moment.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws

@@ -16,8 +16,6 @@ description:
   - A run that was killed can be repeated. A creation, update or deletion that is under way is waited for.
   - While the module waits, the resources that are done are shown when it runs with a local connection.
   - A failure names the resources that failed and why, ParallelCluster's failure code and the log group.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

@@ -13,8 +13,6 @@ description:
     which nodes configure themselves.
   - Stopping ends the jobs that run.
   - While the module waits, the status of the fleet is shown when it runs with a local connection.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

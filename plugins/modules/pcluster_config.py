@@ -17,8 +17,6 @@ description:
   - Says for a changed configuration which keys changed, which update policy each is under, and whether the fleet must
     be stopped, a queue update strategy set, or a new cluster made.
   - No call to AWS is made.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.pcluster_variables

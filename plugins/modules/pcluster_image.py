@@ -14,8 +14,6 @@ description:
   - A build is rehearsed first by the library's own dry run.
   - A run that was killed can be repeated. A build or deletion that is under way is waited for.
   - An image that exists is left alone, whatever O(configuration) says. Another image gets another O(image_id).
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

@@ -10,8 +10,6 @@ version_added: 0.1.0
 short_description: Describe clusters of AWS ParallelCluster, their instances and the official images
 description:
   - Describes one cluster or all of a region, with the status of the compute fleet and the instances.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws

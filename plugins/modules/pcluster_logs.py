@@ -13,8 +13,6 @@ description:
   - It speaks to CloudFormation and CloudWatch itself, so it needs no C(aws-parallelcluster), and it works for clusters
     of every version.
   - The logs of a cluster that is gone can be read as long as their log group was kept.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws

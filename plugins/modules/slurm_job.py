@@ -21,8 +21,6 @@ description:
     E(TRAINIUM_END_FILE) as well, where a script may write its job's number and exit code at its end, such as C(12 0);
     this tells how it ended where Slurm has forgotten it and there is no accounting.
   - Where there is a job, all that M(trainium.cluster.slurm_job_info) tells of it is returned as well.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

@@ -13,8 +13,6 @@ description:
   - A job that the controller has forgotten is looked up in accounting, or in the controller's list of completed jobs,
     where the cluster has them.
   - With O(wait=true) it is asked again until the job has ended, and the progress is shown meanwhile.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

@@ -14,8 +14,6 @@ description:
     drained.
   - A node that is always there and that Slurm has as powered down or on its way does not count, since ParallelCluster
     replaces it while its compute fleet starts, and a job on it would be lost.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 attributes:

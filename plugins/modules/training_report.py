@@ -13,8 +13,6 @@ description:
     and C(report.html), one page with the curves of loss, throughput and learning rate that needs nothing else.
   - A step that was done again after a restart counts once, the later one.
   - Reaches no network. The same log and report give the same bytes.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 options:

@@ -13,8 +13,6 @@ description:
   - Shows one line for each node and one for each failure, and keeps a report in JSON on the controller.
   - The file is written when a verdict changes, not when free space or a measured figure does.
   - Reaches no host.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

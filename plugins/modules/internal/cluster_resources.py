@@ -15,8 +15,6 @@ description:
   - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
   - What cannot be deleted does not keep the rest from being deleted. It is named at the end, with the first reason, and
     fails the module.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - amazon.aws.common.modules

@@ -13,8 +13,6 @@ description:
     installed collection.
   - The same files give the same bytes, so that the digest says whether the collection has changed. Tests and
     documentation are left out.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

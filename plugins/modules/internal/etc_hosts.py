@@ -16,8 +16,6 @@ description:
     right entry, and which has none of the faults of RV(faults), stays as it is.
   - A full name of more than 63 characters, which NCCL and the Neuron runtime cannot resolve, gets a line of its own
     behind that of the shorter name. It can still be looked up, but the node never calls itself by it.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 options:

@@ -13,8 +13,6 @@ description:
   - Runs a command as M(ansible.builtin.command) does, with a limit of time that the host itself keeps, and shows after
     10, 20, 40 and so on seconds that it goes on.
   - Costs the host nothing while it waits, unlike C(async) with C(poll), which starts a program there at each look.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

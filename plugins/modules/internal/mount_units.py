@@ -15,8 +15,6 @@ description:
   - When a new unit cannot be started, the unit and the mount that were there before are put back.
   - What is compared is the file, whether the unit is enabled, and what is really mounted, so a mount that was lost or
     replaced by hand is repaired.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 options:

@@ -12,8 +12,6 @@ description:
   - Compares what a node shows of its hardware and its system with what it should show, in one call.
   - A check that fails is a result and no failure of the module. What happens to the node is up to
     M(trainium.cluster.internal.node_gate).
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

@@ -14,8 +14,6 @@ description:
   - The reason of such a drain begins with C(acceptance:). A node that somebody else drained is left as it is.
   - Says which collective test is due on the nodes that passed.
   - Where Slurm is not installed it only reports.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

@@ -12,8 +12,6 @@ description:
   - Asks a node in one call for everything that the roles of this collection decide by - its system, packages, files,
     EFA installer and interfaces, Neuron driver and devices, and Python interpreter.
   - Tools that are not installed are no error; what they would say is empty then.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

@@ -13,8 +13,6 @@ description:
   - Does what M(ansible.builtin.wait_for_connection) and M(ansible.builtin.setup) do one after the other, with one way
     to the node. A node that was just launched needs a while until it answers; one that runs costs nothing more.
   - While it waits it says so every ten seconds.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

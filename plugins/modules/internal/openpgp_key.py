@@ -14,8 +14,6 @@ description:
     repository.
   - The file itself is never kept. It may hold more than gpg takes for a key, and apt would trust that as well.
   - The folder of the file is made where it is missing.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - ansible.builtin.files

@@ -15,8 +15,6 @@ description:
   - The work is done by a program that a service of systemd starts at every boot, because the instance store is blank
     after an instance was stopped. The same program is run by this module.
   - Not before systemd took the unit for good is anything changed.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 options:

@@ -13,8 +13,6 @@ description:
     P(trainium.cluster.slurm#role) and P(trainium.cluster.monitoring#role) ask once and then only do what is missing.
   - Of every file only the digest is returned, so that the munge key can be compared without being read.
   - To see the programs behind ports it must run as root.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

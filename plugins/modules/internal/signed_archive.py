@@ -14,8 +14,6 @@ description:
   - Nothing is unpacked, and nothing is left on the host, where the key is another one or has expired, or the
     signature or the checksum is not that of the archive.
   - Each run makes a new folder. Delete it when its content is not needed any more.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:

@@ -12,8 +12,6 @@ description:
   - Writes files whose contents the task has, such as those of a loop over M(ansible.builtin.copy), which takes three
     calls for each file.
   - Each file is replaced in one step. What was not named is left alone.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - ansible.builtin.files

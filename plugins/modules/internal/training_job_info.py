@@ -12,8 +12,6 @@ description:
   - Reads the folders that the role P(trainium.cluster.training_job#role) has made on the host, and asks Slurm for the
     trainings that have no report yet.
   - Also works where there is no Slurm, and says then what the logs say.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

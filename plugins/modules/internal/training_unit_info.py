@@ -14,8 +14,6 @@ description:
   - With O(wait=true) it is asked again until the training has ended on this node, and the progress is shown meanwhile.
     Nodes that are followed at the same time with the same O(together) stop waiting when the training has failed on one.
   - The role P(trainium.cluster.training_job#role) starts such units where there is no Slurm.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

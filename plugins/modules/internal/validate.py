@@ -13,8 +13,6 @@ short_description: Refuse wrong values of a role's variables before anything is 
 description:
   - Compares the variables of the role that it is a task of with the role's argument specs, and with a table of rules.
   - Works on the controller and asks no host and no service. Everything that is wrong is told at once.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
