@@ -1,6 +1,6 @@
 """Writes roles/*/README.md from what the roles say of themselves: argument specs, meta, tags, playbooks, scenarios.
 
-What stands between the lines NOTES and END_OF_NOTES of a README is written by hand and is kept.
+What stands between lines NOTES and END_OF_NOTES before "Supported systems" is written by hand and is kept.
 """
 
 from __future__ import annotations
@@ -128,7 +128,10 @@ def example(role: str, options: Spec, play: Spec, needs_public: bool) -> list[st
     lines += [f"  {key}: {json.dumps(play[key]).strip(chr(34))}" for key in ("connection", "become") if key in play]
     lines.append("  roles:")
     if needs_public:
-        lines.append(f"    - role: {COLLECTION}.trainium")
+        # Its public variables are defaults of this role's.
+        lines.append(
+            f"    - role: {COLLECTION}.trainium  # its variables are defaults below; needless where those are set"
+        )
     lines.append(f"    - role: {COLLECTION}.{role}")
     required = [f"        {name}: ..." for name, option in options.items() if option.get("required")]
     return lines + (["      vars:", *required] if required else [])
@@ -147,21 +150,20 @@ def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
     public = role != "trainium" and defaults.exists() and bool(re.search(r"\btrainium_\w", defaults.read_text()))
 
     blocks = [f"# {role}", _sentence(main["short_description"]), *paragraphs(main.get("description"))]
-    blocks += [f"{NOTES}\n{_notes(old)}{END_OF_NOTES}", f"Supported systems: {platforms(meta)}."]
+    notes = old.partition(NOTES)[2].partition(END_OF_NOTES)[0].strip()
+    blocks += [f"{NOTES}\n\n{notes}\n\n{END_OF_NOTES}"] if notes else []
+    named = ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})
+    blocks.append(f"Supported systems: {platforms(meta)}.{f' Tags: {named}.' if named else ''}")
     blocks += ["## Example", "\n".join(["```yaml", *example(role, options, usage(role, plays), public), "```"])]
-    if public:
-        blocks.append(
-            "Some defaults come from the public variables of the role [trainium](../trainium/README.md), which is "
-            "therefore listed first. It can be left out by setting this role's own variables."
-        )
+    entries = []
     for name, spec in specs.items():
         if name != "main":
-            same = spec.get("options", {}) == options
             text = [_sentence(spec["short_description"]), *paragraphs(spec.get("description"))]
-            text.append("It takes the same variables." if same else "Its variables have a table of their own.")
-            blocks.append(f"With `tasks_from: {name}`: {' '.join(text)}")
-    if found.keys() - {"always", "never"}:
-        blocks += ["## Tags", ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})]
+            text += [] if spec.get("options", {}) == options else ["Its variables have a table of their own."]
+            entries.append(_wrapped(f"* `tasks_from: {name}`: {' '.join(text)}"))
+    if entries:
+        same = "It has more entry points, with the same variables unless said otherwise:"
+        blocks.append("\n".join([same, "", *entries]))
     if options:
         blocks += ["## Variables", "\n".join(variables(options))]
     for name, spec in specs.items():
@@ -174,11 +176,6 @@ def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
 
 def _sentence(text: str) -> str:
     return markdown(text).rstrip(".") + "."
-
-
-def _notes(old: str) -> str:
-    notes = old.partition(NOTES)[2].partition(END_OF_NOTES)[0].strip()
-    return f"\n{notes}\n\n" if notes else ""
 
 
 def _comment(text: str) -> str:

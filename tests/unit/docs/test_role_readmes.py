@@ -65,7 +65,8 @@ def test_a_second_time_there_is_nothing_to_write(checkout: Path) -> None:
 def test_notes_are_kept_when_the_specs_change(checkout: Path) -> None:
     text = write(checkout)
     path = checkout / "roles/tea/README.md"
-    path.write_text(text.replace(NOTES, f"{NOTES}\nBring *milk*."))
+    notes = f"{NOTES}\nBring *milk*.\n{END_OF_NOTES}\n\n"
+    path.write_text(text.replace("Supported", f"{notes}Supported"))
     specs = checkout / "roles/tea/meta/argument_specs.yml"
     specs.write_text(SPECS.replace("The water.", "Cold water."))
     assert list(stale(checkout)) == [path]

@@ -68,7 +68,7 @@ def new_file_systems(view: View) -> Iterator[Finding]:
         ):
             yield Finding(
                 key,
-                f"{key}: ParallelCluster makes FSx for Lustre only where all nodes are in one subnet, and there are "
+                f"ParallelCluster makes FSx for Lustre only where all nodes are in one subnet, and there are "
                 f"{len(subnets)}; give the id of a file system that is there, or leave one subnet",
             )
 
