@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.filter.image_system import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.hardware import FilterModule
 
 SYSTEM = FilterModule().filters()["image_system"]
 

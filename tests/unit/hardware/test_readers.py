@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.filter.instance_hardware import instance_hardware
+from ansible_collections.trainium.cluster.plugins.filter.hardware import instance_hardware
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import neuron_ls
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.filter.neuron_sdk import neuron_sdk
+from ansible_collections.trainium.cluster.plugins.filter.hardware import neuron_sdk
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import (
     PACKAGES,
     NeuronSdkError,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.filter.hostlist import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.slurm import FilterModule
 
 FILTERS = FilterModule().filters()
 

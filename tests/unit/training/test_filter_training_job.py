@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.filter.training_job import FilterModule
-from ansible_collections.trainium.cluster.plugins.filter.training_units import FilterModule as Units
+from ansible_collections.trainium.cluster.plugins.filter.training import FilterModule
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 
 FILTER = FilterModule().filters()["training_job"]
-UNITS = Units().filters()["training_units"]
+UNITS = FilterModule().filters()["training_units"]
 FILES = str(Path(__file__).parents[3] / "roles" / "training_job" / "files")
 
 

@@ -1,13 +1,14 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filters hostlist_expand and hostlist_compress; documented in the YAML files beside this one."""
+"""Filters of Slurm's names and nodes; documented in the YAML files beside this one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import hostlist
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import nodes_of_partition
 
 
 def hostlist_expand(value: Any) -> list[str]:
@@ -34,8 +35,19 @@ def hostlist_compress(value: Any) -> str:
         raise AnsibleFilterError(f"hostlist_compress: {error}.") from None
 
 
+def slurm_nodes_usable(value: Any, partition: str = "", every: bool = False) -> list[str]:
+    """The names of the nodes that may get a job, in Slurm's order. Raises AnsibleFilterError for anything but lines."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise AnsibleFilterError(f"slurm_nodes_usable needs the lines of sinfo, not {type(value).__name__}.")
+    return [name for name, node in nodes_of_partition(map(str, value), partition).items() if every or node.usable]
+
+
 class FilterModule:
     """What Ansible loads."""
 
-    def filters(self) -> dict[str, Callable[[Any], Any]]:
-        return {"hostlist_expand": hostlist_expand, "hostlist_compress": hostlist_compress}
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "hostlist_expand": hostlist_expand,
+            "hostlist_compress": hostlist_compress,
+            "slurm_nodes_usable": slurm_nodes_usable,
+        }

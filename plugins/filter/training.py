@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filter training_job; documented in the YAML file beside this one."""
+"""Filters of trainings; documented in the YAML files beside this one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
+from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
 
 BLOCK = 1 << 20
 
@@ -87,8 +89,25 @@ def training_job(
     return resolved
 
 
+def training_units(value: Any, digest: str) -> dict[str, Any]:
+    """What to do with a training by the states of its nodes. Raises AnsibleFilterError where a node has none."""
+    if not isinstance(value, Mapping):
+        raise AnsibleFilterError(f"training_units needs a dictionary of states, not {type(value).__name__}.")
+    silent = [name for name, state in value.items() if not isinstance(state, Mapping) or "active" not in state]
+    if silent:
+        raise AnsibleFilterError(f"training_units has no state of {', '.join(map(str, silent))}; is it reachable?")
+    return decide(value, str(digest))
+
+
+def training_report(text: Any) -> dict[str, Any]:
+    """Steps, first and last loss and throughput of a training's log. Raises AnsibleFilterError for no text."""
+    if not isinstance(text, str):
+        raise AnsibleFilterError(f"training_report takes the text of a log, not {type(text).__name__}.")
+    return report(text)
+
+
 class FilterModule:
     """What Ansible loads."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"training_job": training_job}
+        return {"training_job": training_job, "training_units": training_units, "training_report": training_report}

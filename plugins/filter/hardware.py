@@ -1,0 +1,84 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filters of instance types, images and the software for them; documented in the YAML files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import image_names
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, family
+from ansible_collections.trainium.cluster.plugins.module_utils._node.state import package_changes as plan
+
+
+def instance_hardware(value: Any) -> dict[str, int]:
+    """EFA interfaces, Neuron devices and NeuronCores of an instance type; 0 of what it has not or is not known."""
+    if not isinstance(value, str):
+        raise AnsibleFilterError(f"instance_hardware needs an instance type such as 'trn1.32xlarge', not {value!r}.")
+    known = TYPES.get(value)
+    return {
+        "efa_interfaces": known.efa if known else 0,
+        "neuron_devices": known.devices if known else 0,
+        "neuron_cores": known.devices * known.cores[0] if known and known.cores else 0,
+    }
+
+
+def image_system(value: Any) -> dict[str, str]:
+    """The operating system of an image by its name; empty where the name does not tell."""
+    if not isinstance(value, str):
+        raise AnsibleFilterError(f"image_system needs the name of an image, not {value!r}.")
+    return image_names.system_of(value)
+
+
+def image_of_sdk(value: Any, sdk: Any) -> dict[str, str]:
+    """The newest of some images that has an SDK, or why there is none."""
+    if not isinstance(value, list):
+        raise AnsibleFilterError(f"image_of_sdk needs a list of images, not {value!r}.")
+    return image_names.image_of_sdk(value, str(sdk))._asdict()
+
+
+def neuron_sdk(
+    value: Any,
+    distribution: str,
+    version: str,
+    torch: str = "latest",
+    python: str = "",
+    versions: Mapping[str, str] | None = None,
+    mirror: bool = False,
+    instance_type: str = "",
+) -> dict[str, Any]:
+    """The packages of an SDK release for an operating system, or the sentence that refuses the combination."""
+    if not isinstance(value, (str, float)):
+        raise AnsibleFilterError(f"neuron_sdk needs a release such as '2.29.1', not {value!r}.")
+    # A version that YAML read as a number must not become 3.1 out of 3.10: what the host says is always text.
+    own, kind = dict(versions or {}), family(instance_type) or "trn1"
+    request = planner.Request(str(value), distribution, str(version), torch, python, own, bool(mirror), kind)
+    try:
+        plan = planner.plan(request)
+    except planner.NeuronSdkError as error:
+        return {"refused": f"{error}.", "sdk": str(value), "packages": {}, "pip": [], "codename": "", "torchvision": ""}
+    torch_version = plan.pip[0].split("==")[1] if plan.pip else ""
+    vision = planner.torchvision_of(torch_version) if torch_version else ""
+    return {"refused": "", **plan._asdict(), "torchvision": vision}
+
+
+def package_changes(value: Any, installed: Mapping[str, Any], held: bool = True) -> dict[str, list[str]]:
+    """Which of the wanted packages have to be installed, and which to be held."""
+    if not isinstance(value, Mapping) or not isinstance(installed, Mapping):
+        raise AnsibleFilterError("package_changes needs two dictionaries, wanted versions and installed packages.")
+    return plan(value, installed, bool(held))
+
+
+class FilterModule:
+    """What Ansible loads."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "instance_hardware": instance_hardware,
+            "image_system": image_system,
+            "image_of_sdk": image_of_sdk,
+            "neuron_sdk": neuron_sdk,
+            "package_changes": package_changes,
+        }
