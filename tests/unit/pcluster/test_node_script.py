@@ -53,6 +53,7 @@ class Cluster:
             "parallelcluster_region": "us-west-2",
             "parallelcluster_shared_dir": str(self.folder / "shared"),
             "parallelcluster_node_python": "",
+            "__parallelcluster_node_lock": "",
             "neuron_venv_path": str(node / "venv"),
             "__parallelcluster_archive_key": "node/collection",
             "__parallelcluster_packed": {"sha256": sha256(COLLECTION)},
