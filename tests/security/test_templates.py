@@ -270,6 +270,7 @@ DEFINITION: dict[str, Any] = {
     },
     "checkpoint": {"steps": "5", "keep": "3", "resume": True},
     "stop_before": "60",
+    "stopped_by": "job",
     "ends_at": "2096-10-02T07:06:40Z",
     "cache": {"directory": "/nonexistent/cache", "clear_locks": True, "keep_days": "3"},
     "reserved_port": "48620",

@@ -272,6 +272,8 @@ def _check_numbers(definition: Mapping[str, Any]) -> None:
 
 
 def _check_times(definition: Mapping[str, Any]) -> None:
+    if definition["stopped_by"] not in ("script", "job"):
+        raise RefusedError("stopped_by", definition["stopped_by"], "use script or job")
     seconds = _limit("time_limit", definition["time_limit"])
     if seconds and seconds <= int(definition["stop_before"]):
         advice = f"use less than the time limit, which is {seconds} s, or the job stops before it has begun"

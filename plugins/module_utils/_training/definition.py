@@ -52,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "checkpoint": {"steps": 0, "keep": 3, "resume": True, "shared": False},
     "requeue": True,
     "stop_before": 120,
+    "stopped_by": "script",
     "ends_at": "",
     "cache": {
         # Where Neuron's compiler keeps it anyway.
@@ -65,7 +66,7 @@ DEFAULTS: dict[str, Any] = {
 # A script of one's own has nothing to do with the preset's data and arguments.
 OF_A_SCRIPT = (
     *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "compile", "steps"),
-    *("checkpoint", "requeue"),
+    *("checkpoint", "requeue", "stopped_by"),
 )
 NONE = "none"
 LAUNCHERS = ("slurm", "torchrun")

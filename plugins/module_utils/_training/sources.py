@@ -45,7 +45,7 @@ START = "upstream/start_upstream.py"
 def started(script: str, **args: Any) -> Definition:
     """A script of another project, started by ours, which gives it what it needs to go on after a requeue.
 
-    None of them sends a checkpoint to another node.
+    None of them sends a checkpoint to another node, or ends by itself before its nodes are gone.
     """
     started_by = {"files": [START], "script": "start_upstream.py", "args": {"start_script": script, **args}}
-    return {**started_by, "checkpoint": {"shared": True}}
+    return {**started_by, "checkpoint": {"shared": True}, "stopped_by": "job"}

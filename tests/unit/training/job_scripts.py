@@ -20,7 +20,7 @@ NODE = {"n 1": ADDRESS}
 
 # What stands in for torchrun and Slurm: they show what they were given.
 SHOW = f"""#!{sys.executable}
-import json, os, sys
+import json, os, sys, time
 with open(os.environ["SHOWN"], "a") as file:
     print(json.dumps([os.path.basename(sys.argv[0]), sys.argv[1:], dict(os.environ)]), file=file)
 """
@@ -31,6 +31,7 @@ STUBS = {
 if open(os.environ["SHOWN"]).read().count('["torchrun"') <= int(os.environ.get("STOPS", "0")):
     sys.exit("  exitcode  : 85 (pid: 12)")
 print(os.environ.get('SAYS', ''), flush=True)
+time.sleep(float(os.environ.get('SLEEPS', '0')))
 sys.exit(int(os.environ.get('ENDS_WITH', '0')))
 """,
     "python": SHOW,

@@ -32,6 +32,7 @@ KEYS: dict[str, type] = {
     "compile": dict,
     "checkpoint": dict,
     "requeue": bool,
+    "stopped_by": str,
 }
 COMPILE = {"enabled": bool, "steps": int, "steps_argument": str, "args": dict, "time_limit": str}
 each = pytest.mark.parametrize("name", PRESETS)

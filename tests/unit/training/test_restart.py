@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import requeue_reason
 
 from tests.unit.training.job_scripts import ADDRESS, Job
 
@@ -82,6 +83,47 @@ def test_what_has_stopped_in_time_is_not_put_back_when_its_nodes_are_gone(tmp_pa
     assert done.returncode == 85
     assert "JOB ends here, since its nodes are gone at 1970-01-01T00:00:01Z" in done.stdout
     assert not Path(f"{job.shown}.slurm").exists()
+
+
+UNAWARE = {"stopped_by": "job", "time_limit": "10"}
+
+
+def limited(job: Job, seconds: str) -> None:
+    """The job is as good as at its end."""
+    script = job.folder / "job.sh"
+    text = script.read_text()
+    left = "$((TRAINIUM_STOP_AT - $(date +%s)))"
+    assert left in text
+    script.write_text(text.replace(left, seconds))
+
+
+def test_a_script_that_knows_nothing_of_its_end_is_stopped_in_time(tmp_path: Path) -> None:
+    job = Job(tmp_path, UNAWARE)
+    limited(job, "1")
+    done = job.run("train.batch", SLEEPS="60")
+    assert done.returncode == 0
+    assert "training: stopped before the end of its time; what the script has saved stays." in done.stdout
+    assert "JOB is put into the queue again and goes on from its checkpoint." in done.stdout
+    assert requeue_reason(done.stdout) == "it stopped before the end of its time; what the script has saved stays."
+
+
+@pytest.mark.parametrize(("definition", "code"), [(UNAWARE, 0), ({"time_limit": "10"}, 1)])
+def test_what_fails_with_the_others_at_its_end_is_stopped_as_well(
+    tmp_path: Path, definition: dict[str, str], code: int
+) -> None:
+    job = Job(tmp_path, definition)
+    # What bash takes for the time of the end is not that of the limit here.
+    script = job.folder / "restart.sh"
+    script.write_text(script.read_text().replace("$(($(date +%s) + 10))", "$(($(date +%s) + 9999))"))
+    assert job.run("job.sh", "train", ENDS_WITH="1").returncode == code
+    assert (job.folder / "stopped.0").exists() == (code == 0)
+
+
+def test_a_failure_before_is_a_failure(tmp_path: Path) -> None:
+    job = Job(tmp_path, UNAWARE)
+    assert job.run("job.sh", "train", ENDS_WITH="1").returncode == 1
+    assert job.run("job.sh", "train").returncode == 0
+    assert not (job.folder / "stopped.0").exists()
 
 
 def test_without_slurm_a_record_says_how_it_ended(tmp_path: Path) -> None:
