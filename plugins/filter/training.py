@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
@@ -18,14 +19,14 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.unit im
 BLOCK = 1 << 20
 
 
-def find_file(path: str, folders: Sequence[str]) -> str:
+def find_file(path: str, folders: Sequence[str], key: str = "files") -> str:
     """Where on the controller a file of the definition lies. Raises ValueError with one sentence."""
     path = os.path.expanduser(path)
     for candidate in [path] if os.path.isabs(path) else [os.path.join(folder, path) for folder in folders]:
         if os.path.isfile(candidate):
             return os.path.realpath(candidate)
     where = "" if os.path.isabs(path) else f" in {' or '.join(folders)}"
-    raise ValueError(f"files of the training job names {shown(path)}, which is no file{where}; name another.")
+    raise ValueError(f"{key} of the training job names {shown(path)}, which is no file{where}; name another.")
 
 
 def checksum(path: str) -> str:
@@ -39,6 +40,19 @@ def checksum(path: str) -> str:
         reason = error.strerror
         raise ValueError(f"The file {shown(path)} of the training job cannot be read: {reason}.") from None
     return digest.hexdigest()
+
+
+def secret(name: str, path: str, folders: Sequence[str]) -> str:
+    """The one line of a file that only the job is to know. Raises ValueError with a sentence that does not show it."""
+    found = find_file(path, folders, f"secrets.{name}")
+    try:
+        with open(found, encoding="utf-8") as file:
+            text = file.read(BLOCK).strip()
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text or not text.isprintable():
+        raise ValueError(f"secrets.{name} of the training job names {shown(path)}, which is no file with one line.")
+    return text
 
 
 def plain(value: Any) -> Any:
@@ -82,6 +96,8 @@ def training_job(
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)
+        # Not part of the digest: with another token it is the same job.
+        resolved["env"].update({name: secret(name, path, search) for name, path in resolved["secrets"].items()})
     except ValueError as error:
         return {"refused": str(error)}
     resolved["sources"] = [{"src": path, "name": os.path.basename(name)} for name, path in sources.items()]
@@ -106,8 +122,24 @@ def training_report(text: Any) -> dict[str, Any]:
     return report(text)
 
 
+def training_packages(value: Any) -> list[str]:
+    """What the environment has to have for a definition, for pip; the usual packages where it does not say."""
+    return needs.packages_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
+
+
+def training_dataset(value: Any) -> dict[str, Any]:
+    """The dataset that a definition's preset reads, as trainium_dataset takes it; {} where it needs none."""
+    return needs.dataset_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
+
+
 class FilterModule:
     """What Ansible loads."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"training_job": training_job, "training_units": training_units, "training_report": training_report}
+        return {
+            "training_job": training_job,
+            "training_packages": training_packages,
+            "training_dataset": training_dataset,
+            "training_units": training_units,
+            "training_report": training_report,
+        }

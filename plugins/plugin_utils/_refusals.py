@@ -167,10 +167,7 @@ def _architecture(value: Any, rule: Rule) -> str:
 def _job_needs(value: Any, rule: Rule) -> str:
     name, version = _system_of(rule.get("system"))
     system = {"distribution": name, "distribution_version": version} if name else {}
-    definition = value if isinstance(value, Mapping) else {}
-    return needs.problem(
-        definition, PRESETS, str(rule["directory"]), system, list(rule.get("brought") or ()), bool(rule.get("unknown"))
-    )
+    return needs.problem(value if isinstance(value, Mapping) else {}, PRESETS, {**rule, "system": system})
 
 
 _NFS = {"type": "nfs", "source": "files.example.com:/export", "path": "/data"}
@@ -250,8 +247,43 @@ SUBJECTS: dict[str, Subject] = {
             Example(
                 "data of a preset that nothing brings", {"preset": "bert-large-phase1"}, {"directory": "/opt/trainium"}
             ),
+            Example(
+                "a preset for another release, system or Python",
+                {"preset": "llama3-8b-lora"},
+                {
+                    "directory": "/opt/trainium",
+                    "system": {"distribution": "Ubuntu", "distribution_version": "24.04"},
+                    "sdk": "2.29.1",
+                    "python": "python3",
+                },
+            ),
+            Example(
+                "a preset for storage that the nodes do not have",
+                {"preset": "llama2-7b"},
+                {"directory": "/opt/trainium", "shared": False},
+            ),
+            Example(
+                "packages that the environment will not have",
+                {"preset": "bert-large-phase1"},
+                {"directory": "/opt/trainium", "packages": ["transformers", "tensorboard", "datasets", "h5py"]},
+            ),
+            Example(
+                "more processes than the type has NeuronCores",
+                {"preset": "none", "processes_per_node": 32},
+                {"directory": "/opt/trainium", "instance_type": "trn1.2xlarge"},
+            ),
+            Example(
+                "more nodes than can share the preset's batch",
+                {"preset": "bert-large-phase1", "nodes": 64},
+                {"directory": "/opt/trainium"},
+            ),
         ),
-        frozenset({"directory", "system", "brought", "unknown"}),
+        frozenset(
+            {
+                *("directory", "system", "sdk", "python", "packages", "shared", "nodes", "instance_type"),
+                *("brought", "unknown"),
+            }
+        ),
     ),
 }
 

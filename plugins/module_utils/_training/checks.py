@@ -192,6 +192,12 @@ def _check_names(definition: Mapping[str, Any]) -> None:
         if not is_text(value) and not _is_number(value):
             # The value may be a secret.
             raise RefusedError(f"env.{variable}", type(value).__name__, "use text or a number")
+    for variable, path in _mapping(definition, "secrets").items():
+        if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable) or _TAKEN.fullmatch(variable):
+            raise RefusedError("secrets", variable, "use names of environment variables that the job does not set")
+        if not is_text(path) or not path:
+            advice = "name the file here that holds it, as ~/.cache/huggingface/token for a token of Hugging Face"
+            raise RefusedError(f"secrets.{variable}", path, advice)
     for package in _list(definition, "packages"):
         if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
             raise RefusedError("packages", package, "use names of packages of the distribution")

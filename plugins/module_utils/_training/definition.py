@@ -40,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "processes_per_node": "auto",
     "time_limit": "24:00:00",
     "env": {},
+    "secrets": {},
     "compile": {
         "enabled": False,
         "steps": 10,
@@ -65,9 +66,11 @@ DEFAULTS: dict[str, Any] = {
 }
 # A script of one's own has nothing to do with the preset's data and arguments.
 OF_A_SCRIPT = (
-    *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "compile", "steps"),
-    *("checkpoint", "requeue", "stopped_by"),
+    *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "secrets", "compile", "steps"),
+    *("checkpoint", "requeue", "stopped_by", "needs", "dataset"),
 )
+# What presets say of the nodes; it is no part of the job.
+OF_A_PRESET = ("needs", "dataset")
 NONE = "none"
 LAUNCHERS = ("slurm", "torchrun")
 # The job's folder ends in so many digits of the definition and then in those of the number of nodes.
@@ -143,6 +146,7 @@ def complete(
     if unknown:
         raise ValueError(f"The training job has no key {shown(unknown[0])}; use {', '.join(['preset', *DEFAULTS])}.")
     _check_shapes(definition)
+    preset = {key: value for key, value in preset.items() if key not in OF_A_PRESET}
     whole = merged(merged(DEFAULTS, _replaced(preset, tokens or {})), definition)
     whole["preset"] = name
     return whole

@@ -1,29 +1,36 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What a training job takes from its nodes: packages of their system, and data that somebody brings. Pure."""
+"""What a training job takes from its nodes, and whether nodes that are not there yet will have it. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import find_system
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import NONE, OF_A_SCRIPT
 
 # The role installs packages with apt.
 PACKAGED = ("Debian", "Ubuntu")
+# What the environment has where a job does not say more.
+USUAL = ("transformers", "tokenizers", "h5py")
 _DATA = re.compile(r"\{directory\}(/data/[^\],]+)")
+_PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Definition = Mapping[str, Any]
+Presets = Mapping[str, Definition]
 
 
-def preset_of(definition: Definition, presets: Mapping[str, Definition]) -> Definition:
+def preset_of(definition: Definition, presets: Presets) -> Definition:
     """What the definition takes from its preset; nothing from one that does not exist."""
     preset = presets.get(str(definition.get("preset", "bert")), {}) if definition.get("preset") != NONE else {}
     return {key: value for key, value in preset.items() if "script" not in definition or key not in OF_A_SCRIPT}
 
 
-def data_of(definition: Definition, presets: Mapping[str, Definition], directory: str) -> dict[str, str]:
+def data_of(definition: Definition, presets: Presets, directory: str) -> dict[str, str]:
     """Argument -> path of the data that a preset looks for and does not make by itself."""
     preset = preset_of(definition, presets)
     own = definition.get("args") if isinstance(definition.get("args"), Mapping) else {}
@@ -38,36 +45,120 @@ def data_of(definition: Definition, presets: Mapping[str, Definition], directory
     return found
 
 
+def dataset_of(definition: Definition, presets: Presets) -> dict[str, Any]:
+    """The dataset of the preset; {} where there is none, or where the definition reads its data elsewhere."""
+    return dict(preset_of(definition, presets).get("dataset") or {}) if data_of(definition, presets, "") else {}
+
+
+def requirements_of(definition: Definition, presets: Presets) -> list[str]:
+    found = definition.get("requirements", preset_of(definition, presets).get("requirements"))
+    return [one for one in found if isinstance(one, str)] if isinstance(found, (list, tuple)) else []
+
+
+def packages_of(definition: Definition, presets: Presets) -> list[str]:
+    """Requirements for the environment: those of the job, and the usual ones that it does not name."""
+    wanted = requirements_of(definition, presets)
+    return [*wanted, *(name for name in USUAL if name not in _projects(wanted))]
+
+
+def _projects(requirements: Sequence[str]) -> list[str]:
+    found = (_PROJECT.match(one) for one in requirements)
+    return [re.sub(r"[-_.]+", "-", one.group()).lower() for one in found if one]
+
+
 def covers(folder: str, path: str) -> bool:
     """Whether a path lies in a folder, or the folder below the path."""
     folder, path = folder.rstrip("/") + "/", path.rstrip("/") + "/"
     return path.startswith(folder) or folder.startswith(path)
 
 
-def problem(
-    definition: Definition,
-    presets: Mapping[str, Definition],
-    directory: str,
-    system: Mapping[str, str],
-    brought: Sequence[str],
-    unknown: bool,
-) -> str:
-    """Why nodes cannot have what the job takes; '' where they can.
+def problem(definition: Definition, presets: Presets, site: Mapping[str, Any]) -> str:
+    """Why nodes cannot have what the job takes; '' where they can, or where that is not known.
 
-    ``system``: distribution and its version, empty where they are not known. ``brought``: folders that a dataset or a
-    mount fills. ``unknown``: whether the nodes may have data from elsewhere, an image's or what was copied to them.
+    ``site``: ``directory``; ``system`` (distribution and its version), ``sdk`` and ``python`` (version or name of the
+    interpreter), each empty where it is not known; ``packages`` of the environment where the user has set them, else
+    nothing; ``shared`` (whether all nodes share the directory), ``nodes`` and ``instance_type``; ``brought`` (folders
+    that a dataset or a mount fills) and ``unknown`` (whether the nodes may have data from elsewhere, an image's or what
+    was copied to them).
     """
+    preset = preset_of(definition, presets)
+    found = (*_software(preset, site), *_sizes({**preset, **definition}, preset, site))
+    return next((one for one in (*found, *_contents(definition, presets, site)) if one), "")
+
+
+def _software(preset: Definition, site: Mapping[str, Any]) -> Iterator[str]:
+    """All of it in one sentence, since a release, a system and a Python go together."""
+    needs, system = preset.get("needs") or {}, site.get("system") or {}
+    name = f"{system['distribution']} {system['distribution_version']}" if system else ""
+    known = find_system(system["distribution"], system["distribution_version"]) if system else None
+    python = str(site.get("python") or "")
+    numbered = re.search(r"python(3\.[0-9]+)", python)
+    # Without a number it is the system's own.
+    python = numbered.group(1) if numbered else known.python if known and python.endswith("python3") else ""
+    has = (("Neuron SDK", "sdk", site.get("sdk")), ("Python", "python", python))
+    wrong = [
+        f"{what} {' to '.join(dict.fromkeys(needs[key]))} (not {value})"
+        for what, key, value in has
+        if needs.get(key) and value and not numbers(needs[key][0]) <= numbers(value) <= numbers(needs[key][1])
+    ]
+    if needs.get("systems") and name and name not in needs["systems"]:
+        wrong.append(f"{' or '.join(needs['systems'])} (not {name})")
+    if wrong:
+        yield (
+            f"The preset {preset['name']} needs {', '.join(wrong)}; set neuron_sdk_version, an image and "
+            "neuron_venv_python for it, or take another preset."
+        )
+
+
+def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> Iterator[str]:
+    nodes = _number(whole.get("nodes")) or _number(site.get("nodes"))
+    if (preset.get("needs") or {}).get("shared") and nodes > 1 and not site.get("shared", True):
+        yield (
+            f"The preset {preset['name']} needs storage that all {nodes} nodes share for data and checkpoints; set "
+            "trainium_shared_dir, and shared_storage_mounts that mount it."
+        )
+    known = TYPES.get(str(site.get("instance_type") or ""))
+    processes = _number(whole.get("processes_per_node"))
+    if known and known.devices and processes > known.devices * max(known.cores):
+        yield (
+            f"The training job starts {processes} processes on each node, and {site['instance_type']} has "
+            f"{known.devices * max(known.cores)} NeuronCores; set trainium_instance_type to trn1.32xlarge."
+        )
+    args = {**(preset.get("args") or {}), **(whole.get("args") if isinstance(whole.get("args"), Mapping) else {})}
+    divided = args.get("start_keep_batch") or []
+    for name in divided if isinstance(divided, list) else [divided]:
+        if 0 < _number(args.get(name)) < nodes:
+            yield (
+                f"{name} of the training job is '{args[name]}', which {nodes} nodes cannot share with the same global "
+                f"batch; use at most {args[name]} nodes, or start_keep_batch: false in args of trainium_training."
+            )
+
+
+def _number(value: Any) -> int:
+    return int(value) if re.fullmatch(r"[0-9]{1,12}", str(value)) else 0
+
+
+def _contents(definition: Definition, presets: Presets, site: Mapping[str, Any]) -> Iterator[str]:
+    system = site.get("system") or {}
     packages = definition.get("packages", preset_of(definition, presets).get("packages"))
     if packages and system and system["distribution"] not in PACKAGED:
-        return (
+        yield (
             f"The training job needs the packages {shown(', '.join(map(str, packages)))}, which apt installs, and the "
             f"nodes have {system['distribution']} {system['distribution_version']}; use an image with Ubuntu or "
             "Debian, or a definition without packages."
         )
-    for name, path in data_of(definition, presets, directory).items():
-        if not unknown and not any(covers(folder, path) for folder in brought):
-            return (
+    installed = site.get("packages")
+    if installed:
+        wanted = requirements_of(definition, presets)
+        missing = [one for one in wanted if not {*_projects([one])} <= {*_projects(installed)}]
+        if missing:
+            yield (
+                f"neuron_venv_packages lacks {', '.join(missing)}, which the training job requires; add it, or leave "
+                "neuron_venv_packages to the job."
+            )
+    for name, path in data_of(definition, presets, str(site["directory"])).items():
+        if not site.get("unknown") and not any(covers(folder, path) for folder in site.get("brought") or ()):
+            yield (
                 f"{name} of the training job is {shown(path)}, and nothing brings data there: set trainium_dataset, "
                 f"mount storage that has it, or set {name} in args of trainium_training."
             )
-    return ""

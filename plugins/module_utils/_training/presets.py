@@ -2,7 +2,10 @@
 """Training jobs that need only a name: the collection's own small BERT, and jobs of other projects. Pure.
 
 In texts ``{directory}`` stands for the folder on the nodes for jobs, data and output, ``{folder}`` for that of the job.
-Data and weights are the user's to bring; each preset says in ``args`` where it looks for them.
+A preset brings its ``requirements`` into the environment, its ``dataset``, as trainium_dataset takes one, to where its
+``args`` look for it, and with ``prepare`` what is fetched or made on the nodes. ``needs`` is what they have to have:
+``sdk`` and ``python`` from the first to the last, ``systems`` (any that the SDK supports where there are none),
+``shared`` storage for more than one node. ``secrets`` are environment variables that the user gives in files.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_gpt_llama2 import GPT_AND_LLAMA2
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_llama3 import LLAMA3
-from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_nemo import GPT_AND_LLAMA2
 from ansible_collections.trainium.cluster.plugins.module_utils._training.sources import (
     ENVIRONMENT,
     SAMPLES,
@@ -58,7 +61,7 @@ _BERT: Definition = {
     "checkpoint": {"steps": 20},
 }
 
-_HDF5 = "{directory}/data/bert_pretrain_wikicorpus_tokenized_hdf5_seqlen"
+_HDF5 = "bert_pretrain_wikicorpus_tokenized_hdf5"
 _BERT_LARGE: Definition = {
     "fetch": [
         fetched(SAMPLES, f"dp_bert_hf_pretrain/{name}", checksum)
@@ -68,6 +71,7 @@ _BERT_LARGE: Definition = {
                 "8cb9bd61592d3a8c0db3844f53a01415c6ac09eab9f33f0dbbc6de5a7891cc43",
             ),
             ("adamw_fp32_optim_params.py", "0706c68035c3f9a66315ea9097dc79d28a0c94b67a6e05a9c9f1060cfca6fbae"),
+            ("adamw_fp32_params_copy.py", "49a2ffff9636f8367f63fc4ca600b63500f511a5bed4180771bf3a61c355c6c9"),
             ("lamb.py", "fdd5e1c9efaaa6bda2b3b5d0a1556da07bed42c887c9732b898a8ef4590fe0d0"),
             ("requirements.txt", "ce8f6601e59aaac2346200715ba95ba47eb50e4b33d32956ad8cdd32e64094eb"),
         )
@@ -81,47 +85,67 @@ _BERT_LARGE: Definition = {
         "huggingface-hub==0.24.5",
         "h5py",
     ],
+    # torch_xla.runtime of PyTorch 2.5 at least; sentencepiece 0.2.0 has no wheel for Python 3.13.
+    "needs": {"sdk": ("2.22.0", "2.29.1"), "python": ("3.10", "3.12")},
     "compile": _COMPILE,
     "env": {**ENVIRONMENT, "BUCKET_CAP_MB": "512", "XLA_TRANSFER_SEED_ASYNC": "1"},
     "time_limit": "3-00:00:00",
 }
 
 
-def _bert_large(name: str, steps: int, **args: Any) -> Definition:
-    """The script casts the model to bfloat16 by itself: XLA_USE_BF16 of older tutorials is deprecated.
+# Its optimizer (adamw_fp32_params_copy.py) copies the weights before the script loads a checkpoint, keeps the copy out
+# of checkpoints, and writes it over what was loaded at its first step: it can neither go on nor train phase 2.
+_COPIED = "-fp32paramscopy"
+# Mode of the tutorial's scripts -> how much less a core holds at once, and arguments. The first is without a name.
+_MODES: Mapping[str, tuple[int, Mapping[str, Any]]] = {
+    "": (1, {}),
+    "-amp": (1, {"enable_pt_autocast": True}),
+    _COPIED: (1, {"optimizer": "AdamW_FP32ParamsCopy"}),
+    "-fp32": (2, {"optimizer": "AdamW", "enable_fp32": True}),
+}
 
-    ``grad_accum_usteps`` is that of one node, and of the tutorials that leave it with more; divide it by the number of
-    nodes to keep the global batch.
+
+def _bert_large(name: str, mode: str, steps: int, length: int, sizes: tuple[int, int], **args: Any) -> Definition:
+    """``length`` of sequences, ``sizes``: batch of a core and micro-steps of one node.
+
+    The script casts the model to bfloat16 by itself: XLA_USE_BF16 of older tutorials is deprecated. The model's own
+    weights are not used, but loaded (get_model). start_keep_batch is false for the batch of tutorials that leave the
+    number of micro-steps with more nodes.
     """
-    output = f"{{directory}}/output/{name}"
+    less, more = _MODES[mode]
+    output, data = f"{{directory}}/output/{name}{mode}", f"{_HDF5}_seqlen{length}"
     begun = started(
         "dp_bert_large_hf_pretrain_hdf5.py",
+        {"model": ["bert-large-uncased"], "only": ["config.json", "pytorch_model.bin"]},
         start_checkpoints=output,
         start_resume="bert",
+        start_keep_batch="grad_accum_usteps",
         output_dir=output,
         metrics_file=f"{output}/results.json",
         num_ckpts_to_keep=3,
+        data_dir=f"{{directory}}/data/{data}",
+        batch_size=sizes[0] // less,
+        grad_accum_usteps=sizes[1] * less,
         max_steps=steps,
         steps_this_run=steps,
-        **args,
+        **{**more, **args},
     )
-    return {**_BERT_LARGE, **begun, "name": name, "steps": steps}
+    dataset = {"source": f"s3://neuron-s3/training_datasets/{_HDF5}/{data}.tar", "signed": False}
+    alone = {"requeue": False, "checkpoint": {"resume": False}} if mode == _COPIED else {}
+    return {**_BERT_LARGE, **begun, **alone, "name": f"{name}{mode}", "steps": steps, "dataset": dataset}
 
 
-def _phase1(name: str, steps: int, **args: Any) -> Definition:
-    return _bert_large(name, steps, batch_size=16, data_dir=f"{_HDF5}128", **args)
-
-
-def _phase2(name: str, before: str, end: int, **args: Any) -> Definition:
+def _phase2(name: str, mode: str, end: int, **args: Any) -> Definition:
     """From the last checkpoint of phase 1. The script counts its checkpoints on from there."""
+    before = name.replace("phase2", "phase1") + mode
     return _bert_large(
         name,
+        mode,
         1563,
-        batch_size=2,
-        grad_accum_usteps=512,
+        512,
+        (2, 512),
         max_pred_len=80,
         warmup_steps=781,
-        data_dir=f"{_HDF5}512",
         phase2=True,
         resume_ckpt=True,
         resume_ckpt_path=f"{{directory}}/output/{before}/ckpt_{end}.pt",
@@ -130,16 +154,22 @@ def _phase2(name: str, before: str, end: int, **args: Any) -> Definition:
     )
 
 
+_LAMB = {"optimizer": "LAMB"}
+_PHASES = [
+    made
+    for mode in _MODES
+    for made in (
+        _bert_large("bert-large-phase1", mode, 28125, 128, (16, 32), lr="4e-4", warmup_steps=2000),
+        _bert_large("bert-large-phase1-lamb", mode, 7032, 128, (16, 128), lr="6e-3", warmup_steps=2000, **_LAMB),
+        _phase2("bert-large-phase2", mode, 28125, lr="2.8e-4"),
+        _phase2("bert-large-phase2-lamb", mode, 7032, lr="4e-3", **_LAMB),
+    )
+    if mode != _COPIED or made["name"] == f"bert-large-phase1{_COPIED}"
+]
+
 PRESETS: Mapping[str, Definition] = {
     "bert": _BERT,
-    "bert-large-phase1": _phase1("bert-large-phase1", 28125, grad_accum_usteps=32, lr="4e-4", warmup_steps=2000),
-    "bert-large-phase1-lamb": _phase1(
-        "bert-large-phase1-lamb", 7032, grad_accum_usteps=128, lr="6e-3", warmup_steps=2000, optimizer="LAMB"
-    ),
-    "bert-large-phase2": _phase2("bert-large-phase2", "bert-large-phase1", 28125, lr="2.8e-4"),
-    "bert-large-phase2-lamb": _phase2(
-        "bert-large-phase2-lamb", "bert-large-phase1-lamb", 7032, lr="4e-3", optimizer="LAMB"
-    ),
+    **{made["name"]: made for made in _PHASES},
     **GPT_AND_LLAMA2,
     **LLAMA3,
 }

@@ -9,9 +9,11 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     ENVIRONMENT,
     NXD,
     OPTIMUM,
+    TOKEN,
     Definition,
     fetched,
     started,
+    tokenized,
 )
 
 _COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
@@ -20,40 +22,63 @@ _NXD_COMMON = (
     ("training_utils.py", "7672fe025e572f2a0012587f2e6fff21068cb95f3c32376e4407dd93749ad80b"),
     ("lr.py", "e587743a0235ff0c550b02ffa6e74287c7f6aa478dde8e5404d633b476183c51"),
     ("requirements.txt", "5051f5bfd9321b777c8cd0a132bea2112998688671d94eab70af69ea6a6ba929"),
+    ("get_dataset.py", "d755dbba8abcff06ba1eafee442217132f7e4496bc5559d217aab64ad629a2fb"),
 )
-_NXD_8B = (
+# The commit of the examples is that of SDK 2.29, to which neuronx-distributed 0.18.27753 belongs (n2-manifest.json of
+# the Neuron documentation).
+_NXD_NEEDS: Definition = {
+    "sdk": ("2.29.1", "2.29.1"),
+    "python": ("3.10", "3.12"),
+    "systems": ("Ubuntu 24.04", "Ubuntu 22.04"),
+    "shared": True,
+}
+NXD_8B_SCRIPT = (
     (
         "tp_zero1_llama_hf_pretrain/tp_zero1_llama_hf_pretrain.py",
         "c127461bacaf910c72dcb52cb7d4498b832a04922cb1565fc221f653c829815d",
     ),
     ("tp_zero1_llama_hf_pretrain/logger.py", "1d97f3c7cfc757ec51cf1ea951a65119205443c002bd08fa7f7124f2a8ff4e8d"),
-    (
-        "tp_zero1_llama_hf_pretrain/8B_config_llama3/config.json",
-        "9ddc1e9f006fd18bb19c0beaef59b71042414fc28431ba8cdadec239796eec85",
-    ),
 )
-_NXD_70B = (
+_8B_CONFIGURATION = (
+    "tp_zero1_llama_hf_pretrain/8B_config_llama3/config.json",
+    "9ddc1e9f006fd18bb19c0beaef59b71042414fc28431ba8cdadec239796eec85",
+)
+NXD_70B_SCRIPT = (
     ("tp_pp_llama_hf_pretrain/run_llama_nxd.py", "f03952a7573db4405f22a992dddfb3565911d3e2da28792964c69a04e4735d19"),
     ("tp_pp_llama_hf_pretrain/logger.py", "1565e44e2e61cf06ca521b3280971d6cd0a728f8f87ad7ece66e11c1a852201b"),
     (
         "tp_pp_llama_hf_pretrain/activation_checkpoint.py",
         "f21e4bc22f961bcf8572774a933b32f4af184988fa52c2aac8a1f4f21af6d848",
     ),
-    (
-        "tp_pp_llama_hf_pretrain/70B_config_llama3/config.json",
-        "501c63ac553f79eca61be2c33d70d2ef9c6b4e124a5710c79067e521bb56178c",
-    ),
+)
+_70B_CONFIGURATION = (
+    "tp_pp_llama_hf_pretrain/70B_config_llama3/config.json",
+    "501c63ac553f79eca61be2c33d70d2ef9c6b4e124a5710c79067e521bb56178c",
 )
 
 
+def nxd_files(*files: tuple[str, str]) -> list[dict[str, str]]:
+    return [fetched(NXD, f"llama/{path}", checksum) for path, checksum in (*files, *_NXD_COMMON)]
+
+
 def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any) -> Definition:
+    """With a token for the tokenizer alone: the weights begin at random."""
+    data = tokenized("meta-llama/Meta-Llama-3-8B", "wikicorpus_llama3_tokenized_8k", **{"llama-version": 3})
     return {
         "name": name,
-        "fetch": [fetched(NXD, path, checksum) for path, checksum in (*files, *_NXD_COMMON)],
-        "requirements": ["neuronx-distributed", "transformers==4.48.0", "datasets<=3.6.0"],
+        "fetch": nxd_files(*files),
+        # requirements.txt of the examples, and NxD itself.
+        "requirements": [
+            "neuronx-distributed==0.18.*",
+            "transformers==4.48.0",
+            "datasets<=3.6.0",
+            *("tensorboard", "sentencepiece", "regex", "tenacity", "s3transfer", "awscrt", "huggingface-hub>=0.27.1"),
+        ],
+        "needs": _NXD_NEEDS,
+        "secrets": TOKEN,
         "processes_per_node": "32",
         "time_limit": "14-00:00:00",
-        **started(script, **more.pop("args")),
+        **started(script, data, **more.pop("args")),
         **more,
     }
 
@@ -61,7 +86,7 @@ def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any
 _LLAMA3_8B = _nxd(
     "llama3-8b",
     "tp_zero1_llama_hf_pretrain.py",
-    _NXD_8B,
+    (*NXD_8B_SCRIPT, _8B_CONFIGURATION),
     nodes=4,
     steps=10000,
     compile={**_COMPILE, "steps": 2, "time_limit": "12:00:00"},
@@ -86,7 +111,8 @@ _LLAMA3_8B = _nxd(
         "warmup_steps": 100,
         "lr": "1.5e-4",
         # A global batch of 1024: there are as many replicas of 32 cores as nodes.
-        "grad_accum_usteps": 256,
+        "grad_accum_usteps": 1024,
+        "start_keep_batch": "grad_accum_usteps",
         "seq_len": 8192,
         "sequence_parallel_enabled": True,
         "selective_checkpoint_enabled": True,
@@ -104,7 +130,7 @@ _LLAMA3_8B = _nxd(
 _LLAMA3_70B = _nxd(
     "llama3-70b",
     "run_llama_nxd.py",
-    _NXD_70B,
+    (*NXD_70B_SCRIPT, _70B_CONFIGURATION),
     nodes=32,
     steps=30000,
     compile={
@@ -125,9 +151,10 @@ _LLAMA3_70B = _nxd(
         "XLA_DOWNCAST_BF16": "1",
     },
     args={
-        # A global batch of 1024: 32 nodes hold 4 replicas of 32 times 8 cores.
-        "train_batch_size": 256,
-        "num_microbatches": 256,
+        # A global batch of 1024: 8 nodes hold a replica of 32 times 8 cores.
+        "train_batch_size": 8192,
+        "num_microbatches": 8192,
+        "start_keep_batch": ["train_batch_size", "num_microbatches"],
         "use_meta_device_init": 1,
         "training_dir": "{directory}/data/wikicorpus_llama3_tokenized_8k",
         "training_config": "{folder}",
@@ -161,6 +188,12 @@ _LLAMA3_70B = _nxd(
 _LORA: Definition = {
     **started(
         "finetune_llama.py",
+        {
+            "model": ["meta-llama/Llama-3.1-8B"],
+            # Not Meta's own format of the same weights.
+            "only": ["*.json", "*.safetensors"],
+            "dataset": ["databricks/databricks-dolly-15k"],
+        },
         model_id="meta-llama/Llama-3.1-8B",
         output_dir="{directory}/output/llama3-8b-lora",
         num_train_epochs=3,
@@ -182,7 +215,15 @@ _LORA: Definition = {
     "fetch": [
         fetched(OPTIMUM, "finetune_llama.py", "2ccf3760fd1bb02703e6f6f3223c4f6201b65aecb320767d4f3710250db25151"),
     ],
-    "requirements": ["optimum-neuron==0.4.5", "trl==0.24.0", "peft==0.17.0", "accelerate==1.8.1"],
+    # Its extra "neuronx" pins what SDK 2.26.1 has, as the main branch of 2026-08 still does, so there is no pin to move
+    # to; "training" pins trl, peft and accelerate (pyproject.toml, with requires-python >=3.10,<3.12).
+    "requirements": ["optimum-neuron[neuronx,training]==0.4.5"],
+    "needs": {
+        "sdk": ("2.26.1", "2.26.1"),
+        "python": ("3.10", "3.11"),
+        "systems": ("Ubuntu 24.04", "Ubuntu 22.04"),
+    },
+    "secrets": TOKEN,
     "nodes": 1,
     "processes_per_node": "32",
     "compile": {"enabled": True, "steps": 5, "steps_argument": "max_steps"},

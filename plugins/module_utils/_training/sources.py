@@ -12,12 +12,7 @@ Definition = dict[str, Any]
 
 # Repository -> commit and folder that files are fetched from.
 SAMPLES = ("aws-neuron/aws-neuron-samples", "2015d650cd89e4c671ae5bd1b5f1d4499d94d4dd", "torch-neuronx/training")
-NXD = ("aws-neuron/neuronx-distributed", "fbac349b61a3adbb123c2983835af692840ff62f", "examples/training/llama")
-NEMO = (
-    "aws-neuron/neuronx-nemo-megatron",
-    "f4743cef5a1c8dc9eeb6b3d128e01693e041a9be",
-    "nemo/examples/nlp/language_modeling",
-)
+NXD = ("aws-neuron/neuronx-distributed", "fbac349b61a3adbb123c2983835af692840ff62f", "examples/training")
 OPTIMUM = ("huggingface/optimum-neuron", "abf5985828e56167ab2e48c4d5e14a83e40b6370", "examples/training/llama")
 
 
@@ -31,21 +26,42 @@ def fetched(source: tuple[str, str, str], path: str, checksum: str, dest: str = 
 
 
 # The environment that all of Neuron's own scripts set.
-ENVIRONMENT = {
+ENVIRONMENT: dict[str, str] = {
     "NEURON_RT_EXEC_TIMEOUT": "600",
     "NEURON_RT_STOCHASTIC_ROUNDING_SEED": "0",
     "MALLOC_ARENA_MAX": "64",
-    "HF_HOME": "/tmp/hf_cache",  # noqa: S108  # not the shared home
-    # Configurations of models and tokenizers come from Hugging Face.
-    "HF_HUB_OFFLINE": "0",
+    # Filled before the training, once for all processes, which then read it offline.
+    "HF_HOME": "{directory}/huggingface",
 }
 START = "upstream/start_upstream.py"
+PREPARE = "upstream/prepare_upstream.py"
+# Models of Meta are given to those who have agreed to its licence, by their token.
+TOKEN = {"HF_TOKEN": ""}
 
 
-def started(script: str, **args: Any) -> Definition:
+def started(script: str, prepare: Definition, **args: Any) -> Definition:
     """A script of another project, started by ours, which gives it what it needs to go on after a requeue.
 
-    None of them sends a checkpoint to another node, or ends by itself before its nodes are gone.
+    ``prepare``: what ours fetches and makes before. None of the scripts sends a checkpoint to another node, or ends by
+    itself before its nodes are gone.
     """
-    started_by = {"files": [START], "script": "start_upstream.py", "args": {"start_script": script, **args}}
-    return {**started_by, "checkpoint": {"shared": True}, "stopped_by": "job"}
+    return {
+        "files": [START, PREPARE],
+        "script": "start_upstream.py",
+        "args": {"start_script": script, **args},
+        "checkpoint": {"shared": True},
+        "stopped_by": "job",
+        "prepare": {"script": "prepare_upstream.py", "args": prepare},
+    }
+
+
+def tokenized(model: str, name: str, script: str = "get_dataset.py", **args: Any) -> Definition:
+    """The preparation of Wikipedia's text by the model's tokenizer, as Neuron's get_dataset.py does it."""
+    return {
+        "model": [model],
+        "only": ["tokenizer*", "special_tokens_map.json"],
+        "script": script,
+        "makes": name,
+        "data": f"{{directory}}/data/{name}",
+        **args,
+    }

@@ -141,8 +141,8 @@ def test_a_role_alone_checks_first(role: str) -> None:
         ),
         # The last of the roles that run on this backend.
         (
-            {"trainium_backend": "pcluster", "trainium_training": {"preset": "bert-large-phase1"}},
-            "data_dir of the training job is '/shared/trainium/data/bert_pretrain_wikicorpus_tokenized",
+            {"trainium_backend": "pcluster", "trainium_training": {"preset": "llama3-8b-lora"}},
+            "The preset llama3-8b-lora needs Neuron SDK 2.26.1 (not 2.28.1)",
         ),
         # Whose name only EC2 tells.
         (

@@ -21,6 +21,7 @@ COLLECTION, VARIABLES = "a collection", "{}"
 ENVIRONMENTS = """
 find_python() { :; }
 make_environment() { mkdir -p "$1/bin"; cp "$STUBS"/made/* "$1/bin/"; pip=(true); }
+install_requirements() { :; }
 """
 STUBS = {
     "curl": "exit 1",

@@ -31,9 +31,12 @@ def resolve(definition: Any, *folders: Any, shared: bool = True) -> dict[str, An
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_can_be_run(name: str) -> None:
-    job = resolve({"preset": name}, FILES)
+def test_every_preset_can_be_run(name: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hf_secret\n")
+    secrets = dict.fromkeys(PRESETS[name].get("secrets", {}), str(tmp_path / "token"))
+    job = resolve({"preset": name, "secrets": secrets}, FILES)
     assert job["refused"] == ""
+    assert {job["env"][one] for one in secrets} <= {"hf_secret"}
     assert all(Path(source["src"]).is_file() for source in job["sources"])
     assert "{" not in " ".join([*job["argv"], *job["compile_argv"], *job["prepare_argv"]])
     # A checkpoint that all nodes must find is none on disks of their own.
@@ -59,6 +62,30 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         "refused": f"files of the training job names 'a.py', which is no file in {tmp_path}; name another."
     }
     assert "is no file; name another" in resolve({"preset": "none", "files": ["/nonexistent/a.py"]})["refused"]
+
+
+def test_a_secret_is_read_from_its_file_and_makes_no_other_job(tmp_path: Path) -> None:
+    job = {"preset": "none", "script": "a.py", "files": ["a.py"], "secrets": {"HF_TOKEN": "token"}}
+    (tmp_path / "a.py").touch()
+    assert resolve({"preset": "llama3-8b"}, FILES)["refused"] == (
+        "secrets.HF_TOKEN of the training job is ''; name the file here that holds it, as ~/.cache/huggingface/token "
+        "for a token of Hugging Face."
+    )
+    assert (
+        "secrets.HF_TOKEN of the training job names 'token', which is no file in" in resolve(job, tmp_path)["refused"]
+    )
+    digests = set()
+    for text in ("hf_one", "hf_two\n"):
+        (tmp_path / "token").write_text(text)
+        resolved = resolve(job, tmp_path)
+        assert resolved["env"] == {"HF_TOKEN": text.strip()}
+        digests.add(resolved["digest"])
+    assert len(digests) == 1
+    (tmp_path / "token").write_text("hf_one\nhf_two")
+    assert resolve(job, tmp_path)["refused"].endswith("names 'token', which is no file with one line.")
+    assert "hf_" not in resolve(job, tmp_path)["refused"]
+    taken = {**job, "secrets": {"LD_PRELOAD": "token"}}
+    assert "use names of environment variables" in resolve(taken, tmp_path)["refused"]
 
 
 def test_what_is_no_definition() -> None:

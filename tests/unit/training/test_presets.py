@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import (
+    NeuronSdkError,
+    Request,
+    numbers,
+    plan,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import RELEASES, SYSTEMS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import complete
+from ansible_collections.trainium.cluster.plugins.module_utils._training.needs import data_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -33,7 +41,11 @@ KEYS: dict[str, type] = {
     "checkpoint": dict,
     "requeue": bool,
     "stopped_by": str,
+    "secrets": dict,
+    "needs": dict,
+    "dataset": dict,
 }
+NEEDS = {"sdk": tuple, "python": tuple, "systems": tuple, "shared": bool}
 COMPILE = {"enabled": bool, "steps": int, "steps_argument": str, "args": dict, "time_limit": str}
 each = pytest.mark.parametrize("name", PRESETS)
 
@@ -51,8 +63,10 @@ def test_has_keys_and_types_of_a_definition(name: str) -> None:
         assert isinstance(value, KEYS[key]), key
     for key, value in PRESETS[name].get("compile", {}).items():
         assert isinstance(value, COMPILE[key]), key
+    for key, value in PRESETS[name].get("needs", {}).items():
+        assert isinstance(value, NEEDS[key]), key
     for values in (PRESETS[name]["args"], PRESETS[name].get("env", {})):
-        assert all(isinstance(value, (str, int, float)) for value in values.values())
+        assert all(isinstance(value, (str, int, float, list)) for value in values.values())
     assert PRESETS[name]["name"] == name
 
 
@@ -116,7 +130,7 @@ def test_it_resumes_as_the_documentation_says(name: str) -> None:
     assert whole["requeue"] and whole["checkpoint"]["resume"]
     assert whole["checkpoint"]["shared"] == (shared == "yes")
     ways = re.findall(r"`([A-Za-z_.]+(?:=\w+)?)`", by)
-    known = {"TRAINIUM_RESUME": name == "bert", "exp_manager.resume_if_exists": name.startswith(("gpt3", "llama2"))}
+    known = {"TRAINIUM_RESUME": name == "bert"}
     for way in ways:
         option, value = (*way.split("="), "")[:2]
         assert known.get(way) or preset["args"][option] == value, way
@@ -131,52 +145,159 @@ def test_bert_brings_all_modules_of_its_script() -> None:
     assert set(PRESETS["bert"]["files"]) == modules
 
 
-@pytest.mark.parametrize(
-    ("name", "steps", "batch", "accumulation", "rate"),
-    [
-        ("bert-large-phase1", 28125, 16, 32, 4e-4),
-        ("bert-large-phase1-lamb", 7032, 16, 128, 6e-3),
-        ("bert-large-phase2", 1563, 2, 512, 2.8e-4),
-        ("bert-large-phase2-lamb", 1563, 2, 512, 4e-3),
-    ],
-)
-def test_bert_large_is_that_of_the_tutorial(name: str, steps: int, batch: int, accumulation: int, rate: float) -> None:
-    args = PRESETS[name]["args"]
-    assert (PRESETS[name]["steps"], args["steps_this_run"], args["max_steps"]) == (steps, steps, steps)
-    assert (args["batch_size"], args["grad_accum_usteps"], float(args["lr"])) == (batch, accumulation, rate)
-    assert args.get("optimizer", "AdamW") == ("LAMB" if name.endswith("lamb") else "AdamW")
+TUTORIAL = [
+    ("bert-large-phase1", 28125, 16, 32, 4e-4),
+    ("bert-large-phase1-lamb", 7032, 16, 128, 6e-3),
+    ("bert-large-phase2", 1563, 2, 512, 2.8e-4),
+    ("bert-large-phase2-lamb", 1563, 2, 512, 4e-3),
+]
+# As run_dp_bert_large_hf_pretrain_bf16_*.sh of the commit have them: how much less a core holds, and arguments.
+MODES: dict[str, tuple[int, dict[str, Any]]] = {
+    "": (1, {}),
+    "-amp": (1, {"enable_pt_autocast": True}),
+    "-fp32paramscopy": (1, {"optimizer": "AdamW_FP32ParamsCopy"}),
+    "-fp32": (2, {"enable_fp32": True, "optimizer": "AdamW"}),
+}
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("name", "steps", "batch", "accumulation", "rate"), TUTORIAL)
+def test_bert_large_is_that_of_the_tutorial(
+    name: str, steps: int, batch: int, accumulation: int, rate: float, mode: str
+) -> None:
+    lamb = {"optimizer": "LAMB"} if name.endswith("lamb") else {}
+    # Its optimizer would write random weights over those of phase 1.
+    if mode == "-fp32paramscopy" and name != "bert-large-phase1":
+        assert f"{name}{mode}" not in PRESETS
+        return
+    preset = PRESETS[f"{name}{mode}"]
+    args, (less, more) = preset["args"], MODES[mode]
+    assert (preset["steps"], args["steps_this_run"], args["max_steps"]) == (steps, steps, steps)
+    assert (args["batch_size"], args["grad_accum_usteps"], float(args["lr"])) == (
+        batch // less,
+        accumulation * less,
+        rate,
+    )
+    known = ("optimizer", "enable_pt_autocast", "enable_fp32")
+    assert {key: args[key] for key in known if key in args} == {**more, **lamb}
+    assert args["start_keep_batch"] == "grad_accum_usteps"
+    assert {"adamw_fp32_params_copy.py", "adamw_fp32_optim_params.py", "lamb.py"} <= {
+        file["dest"] for file in preset["fetch"]
+    }
+
+
+@pytest.mark.parametrize("mode", ["", "-amp", "-fp32"])
 @pytest.mark.parametrize(("name", "end"), [("bert-large-phase2", 28125), ("bert-large-phase2-lamb", 7032)])
-def test_phase_2_begins_where_phase_1_ends(name: str, end: int) -> None:
-    args = PRESETS[name]["args"]
-    before = PRESETS[name.replace("phase2", "phase1")]
+def test_phase_2_begins_where_phase_1_ends(name: str, end: int, mode: str) -> None:
+    args = PRESETS[name + mode]["args"]
+    before = PRESETS[name.replace("phase2", "phase1") + mode]
     assert args["resume_ckpt_path"] == f"{before['args']['output_dir']}/ckpt_{end}.pt"
     assert args["phase1_end_step"] == before["steps"] == end
+
+
+@each
+def test_what_it_needs_can_be_had(name: str) -> None:
+    """The releases of the matrix agree with what the preset says of them."""
+    preset = PRESETS[name]
+    needs = preset.get("needs", {})
+    order = [release.sdk for release in reversed(RELEASES)]
+    if needs:
+        first, last = (order.index(sdk) for sdk in needs["sdk"])
+        assert first <= last
+        assert all(numbers(low) <= numbers(high) for low, high in (needs["sdk"], needs["python"]))
+        named = [tuple(one.split()) for one in needs.get("systems", ["Ubuntu 24.04", "Ubuntu 22.04"])]
+        # Each system serves with some of the releases, and with the Python that it has.
+        for distribution, version in named:
+            system = SYSTEMS[distribution, version]
+            fits = numbers(needs["python"][0]) <= numbers(system.python) <= numbers(needs["python"][1])
+            served = [sdk for sdk in order[first : last + 1] if serves(sdk, distribution, version, system.python)]
+            # Ubuntu 24.04 is there with another Python, too.
+            assert (fits and served) or (needs["python"][1] == "3.11" and version == "24.04"), (name, version)
+    # Whoever reads the cache of Hugging Face offline has it filled before.
+    if "HF_HOME" in preset.get("env", {}):
+        assert preset["env"]["HF_HOME"] == "{directory}/huggingface"
+        assert preset["prepare"]["args"]["model"]
+        assert "HF_HUB_OFFLINE" not in preset["env"]
+
+
+def serves(sdk: str, distribution: str, version: str, python: str) -> bool:
+    try:
+        plan(Request(sdk, distribution, version, python=python))
+    except NeuronSdkError:
+        return False
+    return True
+
+
+@each
+def test_its_data_is_made_or_brought(name: str) -> None:
+    preset = PRESETS[name]
+    read = set(data_of({"preset": name}, PRESETS, "/opt").values())
+    if not read:
+        assert "dataset" not in preset
+        return
+    assert len(read) == 1
+    # The archive holds a folder of its own name.
+    archive = preset["dataset"]["source"].rsplit("/", 1)[-1]
+    assert read == {f"/opt/data/{archive.removesuffix('.tar')}"}
+    assert preset["dataset"]["signed"] is False
 
 
 @pytest.mark.parametrize(
     ("name", "nodes", "tensor", "pipeline", "batch"),
     [
-        ("llama2-7b", 4, 8, 1, 256),
-        ("llama2-13b", 4, 8, 4, 1024),
-        ("llama2-70b", 32, 8, 16, 512),
-        ("gpt3-6.7b", 4, 8, 1, 128),
-        ("gpt3-23b", 4, 8, 4, 128),
-        ("gpt3-46b", 8, 8, 8, 256),
-        ("gpt3-175b", 8, 32, 8, 64),
+        ("llama2-7b", 4, 8, 1, 1024),
+        ("llama2-13b", 32, 8, 4, 1024),
+        ("llama2-70b", 32, 32, 8, 1024),
+        ("llama3-8b", 4, 32, 1, 1024),
+        ("llama3-70b", 32, 32, 8, 1024),
+        ("gpt-neox-6.9b", 4, 8, 1, 256),
+        ("gpt-neox-20b", 4, 32, 1, 256),
     ],
 )
-def test_nemo_jobs_have_the_figures_of_the_tutorials(
+def test_nxd_jobs_have_the_figures_of_the_tutorials(
     name: str, nodes: int, tensor: int, pipeline: int, batch: int
 ) -> None:
     preset = PRESETS[name]
     args = preset["args"]
     assert preset["nodes"] == nodes
-    assert args["model.tensor_model_parallel_size"] == tensor
-    assert args["model.pipeline_model_parallel_size"] == pipeline
-    assert args["model.global_batch_size"] == batch
-    # Whole replicas, and whole micro-batches for each of them.
+    assert args["tensor_parallel_size"] == tensor
+    assert args.get("pipeline_parallel_size", 1) == pipeline
+    # Whole replicas, and the same global batch at any number of nodes that holds them.
     replicas, rest = divmod(nodes * int(preset["processes_per_node"]), tensor * pipeline)
     assert rest == 0
-    assert batch % replicas == 0
+    kept = args["start_keep_batch"]
+    for one in [kept] if isinstance(kept, str) else kept:
+        assert divmod(args[one], nodes) == (batch // replicas, 0)
+    script = next(file["dest"] for file in preset["fetch"] if file["dest"] == preset["prepare"]["args"]["script"])
+    assert script == "get_dataset.py"
+    assert preset["prepare"]["args"]["data"] in (args.get("data_dir"), args.get("training_dir"))
+    assert ("HF_TOKEN" in preset.get("secrets", {})) == name.startswith("llama")
+
+
+def row(name: str) -> str:
+    preset = PRESETS[name]
+    needs, prepare = preset.get("needs", {}), preset.get("prepare", {}).get("args", {})
+    brought = [*prepare.get("model", []), *prepare.get("dataset", [])] if "model" in prepare else []
+    data = preset.get("dataset", {}).get("source", "").rsplit("/", 1)[-1] or prepare.get("makes", "")
+    checkpoint = preset.get("checkpoint", {})
+    goes_on = checkpoint.get("shared") and checkpoint.get("resume", True)
+    cells = [
+        f"`{name}`",
+        " to ".join(dict.fromkeys(needs.get("sdk", []))) or "any",
+        " to ".join(needs.get("python", [])) or "any",
+        ", ".join(needs.get("systems", [])) or ("Ubuntu, Debian" if preset.get("packages") else "any of the SDK"),
+        str(preset.get("nodes") or "all"),
+        f"`{data}`" if data else "",
+        ", ".join(f"`{one}`" for one in brought),
+        ", ".join(preset.get("secrets", {})),
+        "yes" if needs.get("shared") else "to go on" if goes_on else "",
+    ]
+    return f"| {' | '.join(cells)} |".replace("  ", " ")
+
+
+def test_the_documentation_says_what_each_needs() -> None:
+    modes = ("-amp", "-fp32", "-fp32paramscopy")
+    wanted = [row(name) for name in PRESETS if not name.endswith(modes)]
+    text = (FILES.parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+    missing = [line for line in wanted if line not in text]
+    assert missing == [], "\n".join(wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -50,20 +51,23 @@ def test_passes_other_arguments_on(folder: Path) -> None:
     assert start(folder, "--steps", "5", "--flag", "--empty", "")[0] == ["--steps", "5", "--flag", "--empty", ""]
 
 
-def test_writes_them_as_hydra_takes_them(folder: Path) -> None:
-    given, _environment = start(
-        folder,
-        *("--start_style", "hydra", "--config-path", "/a b/conf", "--model.optim.betas", "[0.9,0.95]", "--trainer.x"),
-        WORLD_SIZE="64",
-        LOCAL_WORLD_SIZE="32",
-    )
-    assert given == [
-        "--config-path=/a b/conf",
-        "++model.optim.betas=[0.9,0.95]",
-        "++trainer.x=True",
-        "++trainer.devices=32",
-        "++trainer.num_nodes=2",
-    ]
+@pytest.mark.parametrize(("nodes", "each"), [(1, "32"), (2, "16"), (16, "2"), (32, "1"), (3, "10")])
+def test_keeps_the_global_batch_at_any_number_of_nodes(nodes: int, each: str) -> None:
+    """As Neuron's bash does it: 16 sequences x 32 micro-steps x 32 cores are 16,384, also on 16 nodes (seed 001)."""
+    arguments = ["--batch_size", "16", "--grad_accum_usteps", "32", "--micro", "96"]
+    divided = runpy.run_path(str(START))["divided"](arguments, ["grad_accum_usteps", "micro"], nodes)
+    assert divided == ["--batch_size", "16", "--grad_accum_usteps", each, "--micro", str(96 // nodes)]
+    assert int(each) * nodes == 32 or nodes == 3
+
+
+def test_says_where_the_batch_is_another_and_refuses_more_nodes_than_can_share_it(folder: Path) -> None:
+    names = ("--start_keep_batch", "usteps", "--usteps")
+    given, text = start(folder, *names, "32", WORLD_SIZE="6", LOCAL_WORLD_SIZE="2", RANK="0")
+    assert given == ["--usteps", "10"]
+    assert "3 nodes do not divide usteps 32, batch is 94%" in text
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        start(folder, *names, "2", WORLD_SIZE="6", LOCAL_WORLD_SIZE="2")
+    assert "usteps is 2, which 3 nodes cannot share" in failed.value.stderr
 
 
 def test_goes_on_from_the_newest_whole_checkpoint(folder: Path) -> None:

@@ -1,12 +1,13 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Start a training script that knows nothing of this collection, from its newest whole checkpoint where there is one.
 
-start_upstream.py --start_script SCRIPT [--start_style argparse|hydra] [--start_checkpoints FOLDER]
-                  [--start_resume bert|nxd|trainer] [--NAME VALUE ...]
+start_upstream.py --start_script SCRIPT [--start_checkpoints FOLDER] [--start_resume bert|nxd|trainer]
+                  [--start_keep_batch NAME ...] [--NAME VALUE ...]
 
-All other arguments go to the script, which lies beside this one. In the style ``hydra`` they become ``++NAME=VALUE``,
-and the number of nodes and of processes a node is added, which the scripts of NeMo want. Where TRAINIUM_RESUME is 1,
-the script is given what makes it go on:
+All other arguments go to the script, which lies beside this one. Those that ``--start_keep_batch`` names are for one
+node, and are divided by the number of nodes, as Neuron's own scripts do it in bash
+(``GRAD_ACCUM_USTEPS=$(($GRAD_ACCUM_USTEPS/$WORLD_SIZE_JOB))``): the global batch is the same on any number. Where
+TRAINIUM_RESUME is 1, the script is given what makes it go on:
 
 bert     --resume_ckpt and the path of the newest ``ckpt_*.pt`` of the folder
 nxd      --loading_step latest_if_exists; the library takes the newest with a file ``done`` in its --checkpoint_dir
@@ -31,15 +32,19 @@ def is_set(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
-def as_hydra(arguments: Sequence[str]) -> list[str]:
-    """``--name value`` as ``++name=value``, a name alone as true. Those that Hydra itself takes stay as they are."""
-    result: list[str] = []
-    for argument in arguments:
-        if argument.startswith("--"):
-            result.append(argument if argument.startswith("--config-") else f"++{argument[2:]}")
-        elif result:
-            result[-1] += f"={argument}"
-    return [one if "=" in one else f"{one}=True" for one in result]
+def divided(arguments: Sequence[str], names: Sequence[str], nodes: int) -> list[str]:
+    """The arguments with those of these names divided by the number of nodes, also by that left after a loss."""
+    result = list(arguments)
+    for name in names:
+        place = result.index(f"--{name}") + 1
+        value = int(result[place])
+        if value < nodes:
+            raise SystemExit(f"{name} is {value}, which {nodes} nodes cannot share; start fewer.")
+        if value % nodes and os.environ.get("RANK") == "0":
+            share = value // nodes * nodes / value
+            print(f"training: warning: {nodes} nodes do not divide {name} {value}, batch is {share:.0%}", flush=True)
+        result[place] = str(value // nodes)
+    return result
 
 
 def newest(folder: Path, pattern: str, whole: Callable[[Path], bool], before: int = 0) -> tuple[int, Path] | None:
@@ -98,14 +103,13 @@ RESUME = {"bert": resume_bert, "nxd": resume_nxd, "trainer": resume_trainer}
 def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--start_script", required=True)
-    parser.add_argument("--start_style", choices=["argparse", "hydra"], default="argparse")
     parser.add_argument("--start_checkpoints", type=Path, default=Path())
     parser.add_argument("--start_resume", choices=list(RESUME))
+    parser.add_argument("--start_keep_batch", nargs="+", default=[])
     own, others = parser.parse_known_args()
-    if own.start_style == "hydra":
-        each = int(os.environ["LOCAL_WORLD_SIZE"])
-        nodes = int(os.environ["WORLD_SIZE"]) // each
-        others = [*as_hydra(others), f"++trainer.devices={each}", f"++trainer.num_nodes={nodes}"]
+    if own.start_keep_batch:
+        nodes = int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"])
+        others = divided(others, own.start_keep_batch, nodes)
     compiling = is_set("TRAINIUM_COMPILE") or is_set("NEURON_EXTRACT_GRAPHS_ONLY")
     script = Path(__file__).parent / own.start_script
     with tempfile.TemporaryDirectory() as scratch:
