@@ -75,6 +75,7 @@ def training_job(
     active: Sequence[str] = (),
     partition: str = "",
     shared: bool = False,
+    block_ends_at: str = "",
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     if not isinstance(value, Mapping):
@@ -93,6 +94,7 @@ def training_job(
             "active": list(active),
             "partition": plain(partition),
             "shared": shared,
+            "block_ends_at": plain(block_ends_at),
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

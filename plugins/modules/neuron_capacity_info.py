@@ -23,6 +23,10 @@ options:
     description: The instance type, for example V(trn1.32xlarge). One that EC2 does not know is an error.
     type: str
     required: true
+  capacity_reservation_id:
+    description: A capacity reservation, of which RV(ends_at) is asked.
+    type: str
+    default: ""
 seealso:
   - module: trainium.cluster.efa_instance
 """
@@ -45,26 +49,42 @@ zones:
   type: list
   elements: str
   sample: [us-west-2b, us-west-2d]
+ends_at:
+  description:
+    - When EC2 begins to terminate the instances of O(capacity_reservation_id), in UTC, if that is a Capacity Block.
+    - Empty for another reservation, and where none is asked.
+  returned: success
+  type: str
+  sample: "2030-01-31T11:00:00Z"
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 
 
 def main() -> None:
     module = AnsibleAWSModule(
-        argument_spec={"instance_type": {"type": "str", "required": True}}, supports_check_mode=True
+        argument_spec={
+            "instance_type": {"type": "str", "required": True},
+            "capacity_reservation_id": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
     )
+    reservation = module.params["capacity_reservation_id"]
     kind = module.params["instance_type"]
     client = module.client("ec2")
     try:
         if ec2.describe_instance_type(client, kind) is None:
             raise TrainiumError(f"EC2 does not know the instance type {kind} in this region; check instance_type")
         zones = ec2.zones_offering(client, kind)
+        found = ec2.describe_capacity_reservation(client, reservation) if reservation else {}
+        if found is None:
+            raise TrainiumError(f"There is no capacity reservation {reservation}; check capacity_reservation_id")
     except TrainiumError as error:
         module.fail_json(msg=f"neuron_capacity_info: {error}.", **error.details)
-    module.exit_json(changed=False, zones=zones)
+    module.exit_json(changed=False, zones=zones, ends_at=instances_end(found))
 
 
 if __name__ == "__main__":

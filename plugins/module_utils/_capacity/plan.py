@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -27,6 +27,7 @@ RESERVATION_TAG = "trainium:reservation"
 # Marks a resource group that the collection made, and may therefore delete.
 GROUP_TAG = "trainium:reservation-group"
 POOL = "AWS::EC2::CapacityReservationPool"
+ULTRASERVERS = ("trn2u.",)
 # Reservations that hold capacity, or will.
 LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pending")
 
@@ -80,6 +81,17 @@ def reservation_of(item: Mapping[str, Any]) -> Reservation:
         "end_date": instant(item.get("EndDate")) if limited else "",
         "tags": tags_of(item),
     }
+
+
+def instances_end(item: Mapping[str, Any]) -> str:
+    """When EC2 begins to terminate the instances of a Capacity Block; '' for another reservation, which they outlive.
+
+    Half an hour before its end (EC2 user guide, "Work with Capacity Blocks"); an hour is left to UltraServers.
+    """
+    if item.get("ReservationType") != "capacity-block" or not item.get("EndDate"):
+        return ""
+    minutes = 60 if str(item.get("InstanceType")).startswith(ULTRASERVERS) else 30
+    return instant(item["EndDate"] - timedelta(minutes=minutes))
 
 
 def instant(value: Any) -> str:

@@ -85,8 +85,8 @@ def resolve(
 
     ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
-    -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or '') and
-    ``shared`` (whether all nodes share ``directory``).
+    -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or ''),
+    ``shared`` (whether all nodes share ``directory``) and ``block_ends_at`` (when the nodes are gone, or '').
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
@@ -109,6 +109,8 @@ def resolve(
     # Of a preset only: what a user writes is taken as it is.
     whole = complete(definition, presets, {"{directory}": context["directory"], "{folder}": folder})
     least = min(int(whole["min_nodes"]) or count, count)
+    # Not in the digest: one whose Capacity Block is extended stays the same job.
+    ends_at = min(filter(None, (whole["ends_at"], context.get("block_ends_at"))), key=end_epoch, default="")
     limited = {**whole["args"], **_limited(whole["compile"]), **whole["compile"]["args"]}
     whole.update(
         digest=f"{digest}{count:04x}",
@@ -124,8 +126,8 @@ def resolve(
         prepare_argv=arguments(whole["prepare"].get("args", {}), "prepare.args"),
         env={name: str(value) for name, value in whole["env"].items()},
         limit_seconds=limit_seconds(whole["time_limit"]),
-        ends_at_epoch=end_epoch(whole["ends_at"]),
-        ends_at=str(whole["ends_at"]),
+        ends_at_epoch=end_epoch(ends_at),
+        ends_at=str(ends_at),
     )
     return whole
 

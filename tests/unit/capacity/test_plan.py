@@ -178,3 +178,20 @@ def test_pools() -> None:
 def test_bad_arguments(change: dict[str, Any]) -> None:
     with pytest.raises(TrainiumError):
         reservations.check_arguments({**PARAMS, **change}, NOW)
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({}, "2030-01-31T11:00:00Z"),
+        ({"InstanceType": "trn2u.48xlarge"}, "2030-01-31T10:30:00Z"),
+        # Instances outlive a reservation of another kind.
+        ({"ReservationType": "default"}, ""),
+        ({"ReservationType": None}, ""),
+        ({"EndDate": None}, ""),
+    ],
+)
+def test_when_a_capacity_block_ends_for_its_instances(change: dict[str, Any], wanted: str) -> None:
+    end = datetime(2030, 1, 31, 11, 30, tzinfo=timezone.utc)
+    block = {"ReservationType": "capacity-block", "InstanceType": "trn1.32xlarge", "EndDate": end}
+    assert reservations.instances_end({**block, **change}) == wanted

@@ -247,3 +247,12 @@ def test_a_script_of_ones_own_does_not_resume_like_the_preset() -> None:
     presets = {"other": {"checkpoint": {"steps": 7, "shared": True}, "requeue": False}}
     job = planner.complete({**OWN, "preset": "other"}, presets)
     assert (job["checkpoint"], job["requeue"]) == (planner.DEFAULTS["checkpoint"], True)
+
+
+def test_the_end_of_a_capacity_block_counts_where_it_is_earlier_and_makes_no_other_job() -> None:
+    block = {"block_ends_at": "2030-01-31T11:00:00Z"}
+    assert resolve(OWN)["ends_at_epoch"] == 0
+    assert resolve(OWN, **block)["ends_at_epoch"] == 1896087600
+    assert resolve({**OWN, "ends_at": "2030-01-31T12:30:00+02:00"}, **block)["ends_at"] == "2030-01-31T12:30:00+02:00"
+    assert resolve({**OWN, "ends_at": "2031-01-31"}, **block)["ends_at"] == "2030-01-31T11:00:00Z"
+    assert resolve(OWN, **block)["digest"] == resolve(OWN)["digest"]

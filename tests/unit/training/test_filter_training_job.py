@@ -41,7 +41,8 @@ def test_every_preset_can_be_run(name: str, tmp_path: Path) -> None:
     assert "{" not in " ".join([*job["argv"], *job["compile_argv"], *job["prepare_argv"]])
     # A checkpoint that all nodes must find is none on disks of their own.
     needs = job["checkpoint"]["shared"] and (job["checkpoint"]["resume"] or job["requeue"])
-    assert ("share no storage" in resolve({"preset": name}, FILES, shared=False)["refused"]) == needs
+    own = resolve({"preset": name, "secrets": secrets}, FILES, shared=False)
+    assert ("share no storage" in own["refused"]) == needs
 
 
 def test_files_are_looked_for_in_each_folder_and_make_the_job_another(tmp_path: Path) -> None:
