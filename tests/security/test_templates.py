@@ -33,7 +33,7 @@ HOSTILE = {
 Place = tuple[Any, ...]
 SIGNS = "`$\"'\\;&|\n() "
 # Nobody writes these: a file of the collection is read, or base64 made of one.
-MADE = {("__parallelcluster_archive", "content"), ("__parallelcluster_node_lock",), ("__acceptance_efa",)}
+MADE = {("__parallelcluster_archive", "content"), ("__acceptance_efa",)}
 # What the roles put into scripts for EFA.
 EFA = (ROOT / "roles/efa/files/environment.sh").read_text(encoding="utf-8")
 
@@ -48,7 +48,7 @@ class Script(NamedTuple):
 NODE = {
     "parallelcluster_node_python": "/usr/bin/python3",
     "__parallelcluster_node_requirements": ["--", "ansible-core>=2.17"],
-    "__parallelcluster_node_lock": "",
+    "__parallelcluster_node_lock": "a==1 \\\n    --hash=sha256:0",
     "__parallelcluster_node_pip": ["--index-url=https://example.com/simple", "--trusted-host=example.com"],
     "__parallelcluster_packed": {"sha256": "0" * 64},
     "__parallelcluster_variables_text": '{"a": 1}',

@@ -52,7 +52,10 @@ def tags(item: Item) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def foreign(controller: Controller) -> Item:
-    """A VPC that has the cluster's name and CIDR, and somebody else's key pair of that name."""
+    """A VPC with the name and CIDR of the cluster, and a key pair of that name that is not its own but holds our key.
+
+    A second key pair holds somebody else's key.
+    """
     controller.variables.update(
         trainium_cluster_name=NAME,
         trainium_backend="pcluster",
@@ -61,7 +64,8 @@ def foreign(controller: Controller) -> Item:
     )
     named = [{"ResourceType": "vpc", "Tags": [{"Key": "Name", "Value": NAME}]}]
     vpc = controller.ec2.create_vpc(CidrBlock=CIDR, TagSpecifications=named)["Vpc"]["VpcId"]
-    controller.ec2.create_key_pair(KeyName=NAME)
+    controller.ec2.import_key_pair(KeyName=NAME, PublicKeyMaterial=(controller.folder / "lab.pub").read_bytes())
+    controller.ec2.create_key_pair(KeyName="planted")
     return dict(look(controller, vpc))
 
 
@@ -181,12 +185,12 @@ def metadata() -> Iterator[str]:
 
 
 def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, made: int, proxy: str) -> None:
-    """On a laptop behind a proxy: no address, nodes out of reach, and a cluster of another owner."""
+    """On a laptop behind a proxy: no address, nodes out of reach, a cluster of another owner, a foreign key."""
     service, private = "http://checkip.example.com/", {"trainium_backend": "ec2", "network_public_ip": "none"}
     controller.environment = {"http_proxy": proxy, "no_proxy": "127.0.0.1"}
     controller.api.clear_calls()
     try:
-        through, page, silent, laptop, private_access, own_subnets, other = controller.cases(
+        through, page, silent, laptop, private_access, own_subnets, other, planted = controller.cases(
             ("network:callers", {"network_address_service": service}),
             ("network:callers", {"network_address_service": f"{service}login"}),
             ("network:callers", {"network_address_service": "http://127.0.0.1:9/"}),
@@ -194,6 +198,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
             ("network:reach", {**private, "trainium_private_access": True}),
             ("network:reach", {**private, "trainium_subnet_ids": ["subnet-1"]}),
             ("network", {"trainium_owner": "somebody"}),
+            ("network", {"network_key_name": "planted"}),
         )
     finally:
         controller.environment = {}
@@ -206,6 +211,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
     assert private_access == own_subnets == ""
     assert other.startswith(f"The cluster {NAME} in us-west-2 belongs to arn:aws:")
     assert "and you are somebody; take another trainium_cluster_name" in other
+    assert "key pair planted in us-west-2 is not this cluster's and holds another public key" in planted
     assert controller.api.writes() == []
 
 
