@@ -3,36 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
     known_network,
     network_of,
     plan_interfaces,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import interface_entries
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
 
 
+@takes((str, Mapping), "an instance type or its record")
 def efa_interfaces(
     value: Any, layout: str | None = None, subnet_id: str = "", security_groups: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """The network interfaces of an instance type, as RunInstances and launch templates take them."""
-    if not isinstance(value, (str, Mapping)):
-        raise AnsibleFilterError(f"efa_interfaces needs an instance type or its record, not {value!r}.")
     if isinstance(security_groups, str):
         security_groups = [security_groups]
-    try:
-        network = known_network(value) if isinstance(value, str) else network_of(value)
-        return interface_entries(plan_interfaces(network, layout), subnet_id, security_groups)
-    except TrainiumError as error:
-        raise AnsibleFilterError(f"efa_interfaces: {error}.") from error
+    network = known_network(value) if isinstance(value, str) else network_of(value)
+    return interface_entries(plan_interfaces(network, layout), subnet_id, security_groups)
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"efa_interfaces": efa_interfaces}
+FilterModule = filter_module(efa_interfaces)

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import image_names
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, family
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import package_changes as plan
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
 
 
+@takes(str, "an instance type such as 'trn1.32xlarge'")
 def instance_hardware(value: Any) -> dict[str, int]:
     """EFA interfaces, Neuron devices and NeuronCores of an instance type; 0 of what it has not or is not known."""
-    if not isinstance(value, str):
-        raise AnsibleFilterError(f"instance_hardware needs an instance type such as 'trn1.32xlarge', not {value!r}.")
     known = TYPES.get(value)
     return {
         "efa_interfaces": known.efa if known else 0,
@@ -25,20 +24,19 @@ def instance_hardware(value: Any) -> dict[str, int]:
     }
 
 
+@takes(str, "the name of an image")
 def image_system(value: Any) -> dict[str, str]:
     """The operating system of an image by its name; empty where the name does not tell."""
-    if not isinstance(value, str):
-        raise AnsibleFilterError(f"image_system needs the name of an image, not {value!r}.")
     return image_names.system_of(value)
 
 
+@takes(list, "a list of images")
 def image_of_sdk(value: Any, sdk: Any) -> dict[str, str]:
     """The newest of some images that has an SDK, or why there is none."""
-    if not isinstance(value, list):
-        raise AnsibleFilterError(f"image_of_sdk needs a list of images, not {value!r}.")
     return image_names.image_of_sdk(value, str(sdk))._asdict()
 
 
+@takes((str, float), "a release such as '2.29.1'")
 def neuron_sdk(
     value: Any,
     distribution: str,
@@ -50,8 +48,6 @@ def neuron_sdk(
     instance_type: str = "",
 ) -> dict[str, Any]:
     """The packages of an SDK release for an operating system, or the sentence that refuses the combination."""
-    if not isinstance(value, (str, float)):
-        raise AnsibleFilterError(f"neuron_sdk needs a release such as '2.29.1', not {value!r}.")
     # A version that YAML read as a number must not become 3.1 out of 3.10: what the host says is always text.
     own, kind = dict(versions or {}), family(instance_type) or "trn1"
     request = planner.Request(str(value), distribution, str(version), torch, python, own, bool(mirror), kind)
@@ -64,21 +60,12 @@ def neuron_sdk(
     return {"refused": "", **plan._asdict(), "torchvision": vision}
 
 
+@takes(Mapping, "two dictionaries, wanted versions and installed packages")
 def package_changes(value: Any, installed: Mapping[str, Any], held: bool = True) -> dict[str, list[str]]:
     """Which of the wanted packages have to be installed, and which to be held."""
-    if not isinstance(value, Mapping) or not isinstance(installed, Mapping):
-        raise AnsibleFilterError("package_changes needs two dictionaries, wanted versions and installed packages.")
+    if not isinstance(installed, Mapping):
+        raise ValueError("the installed packages have to be a dictionary")
     return plan(value, installed, bool(held))
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "instance_hardware": instance_hardware,
-            "image_system": image_system,
-            "image_of_sdk": image_of_sdk,
-            "neuron_sdk": neuron_sdk,
-            "package_changes": package_changes,
-        }
+FilterModule = filter_module(instance_hardware, image_system, image_of_sdk, neuron_sdk, package_changes)

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import client as lustre
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, is_listed, takes
 
 
+@takes(is_listed, "a list of mounts")
 def shared_mounts(value: Any, region: str = "") -> dict[str, Any]:
     """The mounts, checked and completed, or the sentence that says why not."""
-    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
-        raise AnsibleFilterError(f"shared_mounts needs a list of mounts, not {value!r}.")
     try:
         return {"error": "", "mounts": [asdict(mount) for mount in mounts.plan_mounts(list(value), str(region))]}
     except mounts.MountError as error:
@@ -35,8 +34,4 @@ def lustre_client(
     return {"error": "", **asdict(client)}
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"shared_mounts": shared_mounts, "lustre_client": lustre_client}
+FilterModule = filter_module(shared_mounts, lustre_client)

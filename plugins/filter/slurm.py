@@ -3,51 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import hostlist
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import nodes_of_partition
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, is_listed, takes
 
 
+@takes(str, "a string such as 'node[1-3]'")
 def hostlist_expand(value: Any) -> list[str]:
     """A Slurm hostlist as a list of names."""
-    if not isinstance(value, str):
-        raise AnsibleFilterError(f"hostlist_expand needs a string such as 'node[1-3]', not {value!r}.")
-    try:
-        return hostlist.expand(value)
-    except hostlist.HostlistError as error:
-        raise AnsibleFilterError(f"hostlist_expand: {error}.") from None
+    return hostlist.expand(value)
 
 
+@takes(is_listed, "a list of host names")
 def hostlist_compress(value: Any) -> str:
     """A list of names as one Slurm hostlist."""
-    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
-        raise AnsibleFilterError(f"hostlist_compress needs a list of host names, not {value!r}.")
     names = list(value)
     for name in names:
         if not isinstance(name, str):
-            raise AnsibleFilterError(f"hostlist_compress needs host names that are strings, not {name!r}.")
-    try:
-        return hostlist.compress(names)
-    except hostlist.HostlistError as error:
-        raise AnsibleFilterError(f"hostlist_compress: {error}.") from None
+            raise ValueError(f"it needs host names that are strings, not {name!r}")
+    return hostlist.compress(names)
 
 
+@takes(is_listed, "the lines of sinfo")
 def slurm_nodes_usable(value: Any, partition: str = "", every: bool = False) -> list[str]:
-    """The names of the nodes that may get a job, in Slurm's order. Raises AnsibleFilterError for anything but lines."""
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise AnsibleFilterError(f"slurm_nodes_usable needs the lines of sinfo, not {type(value).__name__}.")
+    """The names of the nodes that may get a job, in Slurm's order."""
     return [name for name, node in nodes_of_partition(map(str, value), partition).items() if every or node.usable]
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "hostlist_expand": hostlist_expand,
-            "hostlist_compress": hostlist_compress,
-            "slurm_nodes_usable": slurm_nodes_usable,
-        }
+FilterModule = filter_module(hostlist_expand, hostlist_compress, slurm_nodes_usable)

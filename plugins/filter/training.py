@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
 
 BLOCK = 1 << 20
 
@@ -64,6 +64,7 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
+@takes(Mapping, "a definition as a dictionary")
 def training_job(
     value: Any,
     directory: str,
@@ -78,8 +79,6 @@ def training_job(
     block_ends_at: str = "",
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
-    if not isinstance(value, Mapping):
-        raise AnsibleFilterError(f"training_job needs a definition as a dictionary, not {type(value).__name__}.")
     definition = plain(value)
     try:
         files = planner.complete(definition, PRESETS)["files"]
@@ -107,20 +106,18 @@ def training_job(
     return resolved
 
 
+@takes(Mapping, "a dictionary of states")
 def training_units(value: Any, digest: str) -> dict[str, Any]:
-    """What to do with a training by the states of its nodes. Raises AnsibleFilterError where a node has none."""
-    if not isinstance(value, Mapping):
-        raise AnsibleFilterError(f"training_units needs a dictionary of states, not {type(value).__name__}.")
+    """What to do with a training by the states of its nodes. A node without one is refused."""
     silent = [name for name, state in value.items() if not isinstance(state, Mapping) or "active" not in state]
     if silent:
-        raise AnsibleFilterError(f"training_units has no state of {', '.join(map(str, silent))}; is it reachable?")
+        raise ValueError(f"it has no state of {', '.join(map(str, silent))}; look whether it can be reached")
     return decide(value, str(digest))
 
 
+@takes(str, "the text of a log")
 def training_report(text: Any) -> dict[str, Any]:
-    """Steps, first and last loss and throughput of a training's log. Raises AnsibleFilterError for no text."""
-    if not isinstance(text, str):
-        raise AnsibleFilterError(f"training_report takes the text of a log, not {type(text).__name__}.")
+    """Steps, first and last loss and throughput of a training's log."""
     return report(text)
 
 
@@ -134,14 +131,4 @@ def training_dataset(value: Any) -> dict[str, Any]:
     return needs.dataset_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {
-            "training_job": training_job,
-            "training_packages": training_packages,
-            "training_dataset": training_dataset,
-            "training_units": training_units,
-            "training_report": training_report,
-        }
+FilterModule = filter_module(training_job, training_packages, training_dataset, training_units, training_report)

@@ -3,25 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import networks
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, is_listed, takes
 
 
+@takes(is_listed, "a list of networks")
 def wide_networks(value: Any, smallest_prefix: Any = 16) -> list[str]:
     """What is wrong with a list of networks from which somebody may log in."""
-    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
-        raise AnsibleFilterError(f"wide_networks needs a list of networks, not {value!r}.")
-    try:
-        return networks.wide_networks([str(item) for item in value], int(smallest_prefix))
-    except (TypeError, ValueError) as error:
-        raise AnsibleFilterError(f"wide_networks: {error}.") from None
+    return networks.wide_networks([str(item) for item in value], int(smallest_prefix))
 
 
-class FilterModule:
-    """What Ansible loads."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"wide_networks": wide_networks}
+FilterModule = filter_module(wide_networks)

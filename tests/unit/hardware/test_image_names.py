@@ -42,7 +42,7 @@ def test_other_names_tell_nothing(name: str) -> None:
 
 
 def test_a_name_is_text() -> None:
-    with pytest.raises(AnsibleFilterError, match="needs the name of an image, not 3"):
+    with pytest.raises(AnsibleFilterError, match="needs the name of an image, not int"):
         SYSTEM(3)
 
 
