@@ -23,7 +23,9 @@ options:
     type: str
     choices: [efa, efa-only, parallelcluster, none]
   placement_group:
-    description: The name of an existing placement group.
+    description:
+      - The name of an existing placement group.
+      - The default is that in which the capacity reservation that is named by its id was made, if it was made in one.
     type: str
   user_data:
     description: User data, as plain text.

@@ -95,7 +95,9 @@ options:
     type: bool
     default: true
   wait_timeout:
-    description: Seconds to wait at most. New nodes that are not running by then are terminated.
+    description:
+      - Seconds to wait at most until nodes run. New ones that do not by then are terminated.
+      - For nodes that stop or end it is three times as long, since those with Neuron devices may take long to end.
     type: int
     default: 600
   tags:

@@ -47,6 +47,9 @@ Result = dict[str, Any]
 # satisfy the launch request" (EC2's API reference, StateReason).
 LATE_CAPACITY = "Server.InsufficientInstanceCapacity"
 
+# "some neuron instances can take longer to terminate" (a maintainer in aws/karpenter-provider-aws#7019).
+SLOWER_END = 3
+
 _OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "user_data")
 
 
@@ -86,6 +89,8 @@ class EfaInstance:
         """Bring the set to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params, self._check_mode)
+        if params["state"] == "present":
+            params["placement_group"] = efa_launch.group_of(self._client, params)
         nodes = self._find()
         plan = plan_fleet(nodes, params["state"], params["count"])
         if params["state"] == "present":
@@ -263,7 +268,8 @@ class EfaInstance:
             self._wait_for("terminated", _ids(plan.terminate))
 
     def _wait_for(self, goal: str, ids: list[str]) -> None:
-        wait_for(goal, ids, self._find, self._params["wait_timeout"], self._progress)
+        patience = self._params["wait_timeout"] * (1 if goal == "running" else SLOWER_END)
+        wait_for(goal, ids, self._find, patience, self._progress)
 
     def _clean_up(self, error: Exception, allocated: list[Any]) -> NoReturn:
         """Take back the new nodes of which EC2 says that they do not run, and the addresses; the error goes on its way.

@@ -60,6 +60,23 @@ def type_and_interfaces(client: ec2.Client, params: Params) -> tuple[Mapping[str
     return record, plan_interfaces(network_of(record), params["interface_layout"])
 
 
+def group_of(client: ec2.Client, params: Params) -> str | None:
+    """The placement group to launch into: that of the reservation which is named, where it was made inside one.
+
+    "If you plan to launch instances into a cluster placement group, we recommend that you reserve capacity explicitly
+    in the cluster placement group" (EC2 user guide, "Placement group rules and limitations").
+    """
+    wanted, identity = params["placement_group"], (params["capacity_reservation"] or {}).get("id")
+    record = ec2.describe_capacity_reservation(client, identity) if identity else None
+    group = str((record or {}).get("PlacementGroupArn") or "").rpartition("/")[2]
+    if group and wanted not in (None, group):
+        raise TrainiumError(
+            f"capacity reservation {identity} lies in the placement group {group}, not in {wanted}; leave "
+            f"placement_group out, or name {group}"
+        )
+    return group or wanted
+
+
 def prepare(
     client: ec2.Client, params: Params, keep: Sequence[Node], count: int, check_mode: bool, warn: Warn
 ) -> Launch:

@@ -162,6 +162,10 @@ def _check_placement(response: EC2Response) -> None:
     reservation = reservation_target(response).get("CapacityReservationId")
     if reservation and reservation not in store(backend, RESERVATIONS):
         refuse("InvalidCapacityReservationId.NotFound", f"The capacity reservation '{reservation}' does not exist")
+    # One that was made inside of a placement group is for instances in that group.
+    inside = store(backend, RESERVATIONS)[reservation].get("PlacementGroupArn", "") if reservation else ""
+    if inside and inside.rpartition("/")[2] != group:
+        refuse("ReservationCapacityExceeded", f"The capacity reservation '{reservation}' is for {inside}.")
 
 
 def reservation_target(response: EC2Response) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def create_capacity_reservation(self: EC2Response) -> Any:
         "State": "active",
         "InstanceMatchCriteria": get("InstanceMatchCriteria", "open"),
         "CreateDate": datetime.now(timezone.utc),
+        **({"PlacementGroupArn": get("PlacementGroupArn")} if get("PlacementGroupArn") else {}),
         **end,
     }
     if token:

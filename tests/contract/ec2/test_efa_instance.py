@@ -315,6 +315,27 @@ def test_capacity_block_and_reservation(cloud: Account) -> None:
     assert (fields["InstanceMarketOptions.MarketType"], fields[target]) == ("capacity-block", reservation)
 
 
+def test_a_reservation_inside_a_placement_group_keeps_the_group(cloud: Account) -> None:
+    for name in ("reserved", "another"):
+        cloud.ec2.create_placement_group(GroupName=name, Strategy="cluster")
+    arn = cloud.ec2.describe_placement_groups(GroupNames=["reserved"])["PlacementGroups"][0]["GroupArn"]
+    reservation = cloud.ec2.create_capacity_reservation(
+        InstanceType="trn1.32xlarge",
+        InstancePlatform="Linux/UNIX",
+        AvailabilityZone=cloud.zones[0],
+        InstanceCount=3,
+        PlacementGroupArn=arn,
+    )["CapacityReservation"]["CapacityReservationId"]
+    target = {"capacity_reservation": {"id": reservation}}
+    result = cloud.efa(**target)
+    assert {node["placement_group"] for node in result["instances"]} == {"reserved"}
+    grown = cloud.efa(**target, count=3)
+    assert (len(grown["launched"]), {node["placement_group"] for node in grown["instances"]}) == (1, {"reserved"})
+    assert not cloud.efa(**target, count=3)["changed"]
+    sentence = f"capacity reservation {reservation} lies in the placement group reserved, not in another"
+    assert sentence in cloud.refused(**target, placement_group="another")
+
+
 def test_info(cloud: Account) -> None:
     launched = cloud.efa(cluster_name="c1")
     cloud.efa(name="other", cluster_name="c1", count=1, role="head")
