@@ -5,38 +5,19 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._node.collective import result_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import (
     make_report,
     settle,
     table,
 )
-
-
-def _read(path: Path) -> Any:
-    """The report of the last run; None where there is none that can be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def _write(path: Path, report: dict[str, Any]) -> None:
-    """Replace the file in one step."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(report, file, indent=2)
-        file.write("\n")
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
 
 
 class ActionModule(ActionBase):
@@ -62,7 +43,7 @@ class ActionModule(ActionBase):
         # Plain values only, as they come back from the file.
         report = json.loads(json.dumps(report, default=str))
         path = Path(os.path.expanduser(str(arguments["path"])))
-        before = _read(path)
+        before = read_record(path)
         report = settle(report, before)
         lines = table(report, gate["drained"], gate["resumed"], bool(self._task.check_mode))
         for line in lines:
@@ -70,7 +51,8 @@ class ActionModule(ActionBase):
         changed = report != before
         try:
             if changed and not self._task.check_mode:
-                _write(path, report)
+                path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+                replace(path, (json.dumps(report, indent=2) + "\n").encode())
         except OSError as error:
             text = f"acceptance_report: {path} cannot be written ({error.strerror}); set acceptance_report_path."
             return {**result, "failed": True, "msg": text}

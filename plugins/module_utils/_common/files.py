@@ -27,6 +27,19 @@ def tail(path: str, size: int) -> str:
         return file.read().decode("utf-8", "replace")
 
 
+def replace(path: str | Path, content: bytes, mode: int = 0o644) -> None:
+    """Put a file in place in one step, so that nobody reads half of it. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 def staged(module: Any, content: bytes) -> str:
     """A file with that content, which only we can read, for ``module.atomic_move``. Raises OSError."""
     handle, temporary = tempfile.mkstemp(dir=module.tmpdir)

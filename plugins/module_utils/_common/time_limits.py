@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Times as Slurm takes them (sbatch(1), --time). Pure."""
+"""Times as Slurm takes them (sbatch(1), --time), and as a reader does. Pure."""
 
 from __future__ import annotations
 
@@ -26,3 +26,14 @@ def seconds_of(text: str) -> int | None:
     hours = part["days"] * 24 + part["day_hours"] + part["hours"]
     minutes = hours * 60 + part["day_minutes"] + part["hour_minutes"] + part["minutes"]
     return minutes * 60 + part["day_seconds"] + part["hour_seconds"] + part["seconds"]
+
+
+def duration(seconds: float | None) -> str:
+    """``4 d 3 h``, ``3 h 12 min``, ``3 min 18 s`` or ``18 s``; '' for none."""
+    if seconds is None:
+        return ""
+    whole = int(min(seconds, 1e12))
+    for size, name, part, part_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            return f"{whole // size} {name} {whole % size // part} {part_name}"
+    return f"{whole} s"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import human
 
 # The rate is that of the last seconds, so that a transfer that slows down says so.
@@ -23,20 +24,6 @@ def rate(samples: Sequence[tuple[float, int]]) -> float:
     last_time, last = samples[-1]
     first_time, first = next(item for item in samples if last_time - item[0] <= RATE_SECONDS or item is samples[-2])
     return max(last - first, 0) / (last_time - first_time) if last_time > first_time else 0.0
-
-
-def duration(seconds: float) -> str:
-    """Time for a reader.
-
-    >>> duration(5), duration(90), duration(7260)
-    ('5 s', '1 min 30 s', '2 h 1 min')
-    """
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def line(progress: Mapping[str, Any]) -> str:

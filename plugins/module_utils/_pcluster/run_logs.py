@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_logs as logs
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_stack as cloudformation
@@ -90,7 +90,7 @@ class PclusterLogs:
             if not self._check_mode:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
                 for path, text in new.items():
-                    _write_file(path, text)
+                    replace(path, text, 0o600)
         except OSError as error:
             raise TrainiumError(f"dest {error.filename or folder}: {error.strerror}") from error
         return bool(new), sorted(paths)
@@ -103,15 +103,3 @@ def _is_written(path: str, text: bytes) -> bool:
             return stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == 0o600 and stream.read() == text
     except FileNotFoundError:
         return False
-
-
-def _write_file(path: str, text: bytes) -> None:
-    """Put a file in place at once; only its owner may read it."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls as slurm
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import submit as plan
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs import (
@@ -60,10 +60,8 @@ class Record:
         return found if found and isinstance(found.get("job_id"), int) else {}
 
     def write(self, value: Mapping[str, Any]) -> None:
-        new = self.path.with_name(f"{self.path.name}.new")
         try:
-            new.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            new.replace(self.path)
+            replace(self.path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
         except OSError as error:
             raise TrainiumError(f"record {self.path} cannot be written ({error.strerror}); see its folder.") from error
 

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import parse
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.page import (
-    duration,
     moment,
     number,
     page,

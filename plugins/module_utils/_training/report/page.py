@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.chart import chart
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.style import POLICY, SCRIPT, STYLE
 
@@ -33,17 +34,6 @@ def moment(seconds: float | None) -> str:
     if seconds is None or not 0 < seconds < 2**37:
         return ""
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
-
-
-def duration(seconds: float | None) -> str:
-    """``4 d 3 h``, ``3 h 12 min``, ``3 min 18 s`` or ``18 s``; '' for none."""
-    if seconds is None:
-        return ""
-    whole = int(min(seconds, 1e12))
-    for size, name, part, part_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            return f"{whole // size} {name} {whole % size // part} {part_name}"
-    return f"{whole} s"
 
 
 def number(value: float | None, digits: int = 4) -> str:
