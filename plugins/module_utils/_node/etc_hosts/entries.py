@@ -1,8 +1,4 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
-# This module_util is PRIVATE to the collection. Do not use it from outside: it can change without notice.
-
 """The lines of /etc/hosts, those that are and those that are wanted, and which names a node may have. Pure."""
 
 from __future__ import annotations

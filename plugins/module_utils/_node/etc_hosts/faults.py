@@ -1,8 +1,4 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
-# This module_util is PRIVATE to the collection. Do not use it from outside: it can change without notice.
-
 """Which of the known faults an /etc/hosts has, as the node that owns it sees the cluster. Pure.
 
 Only the file is judged, not DNS: the file is asked first, and it is what multi-node jobs were seen to fail on.

@@ -1,8 +1,4 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
-# This module_util is PRIVATE to the collection. Do not use it from outside: it can change without notice.
-
 """What /etc/hosts is -> what it must be, so that every node of a cluster has one name and one address everywhere. Pure.
 
 Collectives and rendezvous resolve the names of the other nodes, and of the node itself, through this file. A loopback

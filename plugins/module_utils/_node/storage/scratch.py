@@ -1,8 +1,4 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
-# This module_util is PRIVATE to the collection. Do not use it from outside: it can change without notice.
-
 """What lsblk says about the NVMe instance store -> the next step towards one file system over all of it.
 
 The instance store is blank after every stop and start of an instance, so the same decision is made at every boot, by a
@@ -39,8 +35,8 @@ def next_step(lsblk: dict[str, Any], path: str, filesystem: str) -> Step:
     disks = sorted((d for d in everything if _is_instance_store(d)), key=lambda d: _text(d, "name"))
     if not disks:
         raise ScratchError(
-            "This instance has no NVMe instance store for " + path + "; set shared_storage_scratch to false for it, or"
-            " choose an instance type that has one."
+            f"This instance has no NVMe instance store for {path}; set shared_storage_scratch to false for it, "
+            "or choose an instance type that has one."
         )
     arrays = {_text(child, "name"): child for disk in disks for child in _children(disk)}
     _check_path_is_free(everything, disks, path)
@@ -55,40 +51,31 @@ def next_step(lsblk: dict[str, Any], path: str, filesystem: str) -> Step:
         for disk in disks:
             if _text(disk, "fstype"):
                 raise ScratchError(
-                    _device(disk) + " has a file system of its own, although there are " + str(len(disks)) + " devices;"
-                    " erase it with wipefs if nothing on it is needed."
+                    f"{_device(disk)} has a file system of its own, although there are {len(disks)} devices; erase it "
+                    "with wipefs if nothing on it is needed."
                 )
         return Step("create_array", names)
     if len(members) < len(disks):
         blank = [_device(disk) for disk in disks if disk not in members]
         raise ScratchError(
-            "The array for "
-            + path
-            + " does not span all devices ("
-            + ", ".join(blank)
-            + " is blank); stop it and erase"
-            " its members with wipefs if nothing on it is needed."
+            f"The array for {path} does not span all devices ({', '.join(blank)} is blank); stop it and erase "
+            "its members with wipefs if nothing on it is needed."
         )
     if not arrays:
         return Step("assemble", names)
     if len(arrays) > 1 or any(len(_children(disk)) != 1 for disk in disks):
         raise ScratchError(
-            "The devices of the instance store belong to several arrays, or only some to one ("
-            + ", ".join(names)
-            + ");"
-            " stop them and erase their members with wipefs if nothing on them is needed."
+            "The devices of the instance store belong to several arrays, or only some to one "
+            f"({', '.join(names)}); stop them and erase their members with wipefs if nothing on them is needed."
         )
     array = next(iter(arrays.values()))
     if _text(array, "type") != "raid0":
         raise ScratchError(
-            _device(array)
-            + " is "
-            + (_text(array, "type") or "unknown")
-            + " and not raid0; use it by hand, or stop it and"
-            " erase its members with wipefs."
+            f"{_device(array)} is {_text(array, 'type') or 'unknown'} and not raid0; use it by hand, or stop it "
+            "and erase its members with wipefs."
         )
     if _children(array) or _text(array, "pttype"):
-        raise ScratchError(_device(array) + " has partitions or other users on it; free it first.")
+        raise ScratchError(f"{_device(array)} has partitions or other users on it; free it first.")
     return _file_system_step(array, path, filesystem)
 
 
@@ -97,24 +84,17 @@ def _file_system_step(device: dict[str, Any], path: str, filesystem: str) -> Ste
     mounted = _mount_points(device)
     if not kind:
         if mounted:
-            raise ScratchError(_device(device) + " is in use at " + mounted[0] + "; unmount it first.")
+            raise ScratchError(f"{_device(device)} is in use at {mounted[0]}; unmount it first.")
         return Step("make_filesystem", [_device(device)])
     if kind != filesystem or _text(device, "label") != LABEL:
         raise ScratchError(
-            _device(device)
-            + " has a file system "
-            + kind
-            + " that is not the "
-            + filesystem
-            + " of this role; erase it"
-            " with wipefs if nothing on it is needed."
+            f"{_device(device)} has a file system {kind} that is not the {filesystem} of this role; erase it "
+            "with wipefs if nothing on it is needed."
         )
     if path in mounted:
         return Step("nothing", [])
     if mounted:
-        raise ScratchError(
-            _device(device) + " is mounted at " + mounted[0] + " and not at " + path + "; unmount it first."
-        )
+        raise ScratchError(f"{_device(device)} is mounted at {mounted[0]} and not at {path}; unmount it first.")
     return Step("mount", [_device(device)])
 
 
@@ -135,11 +115,8 @@ def _check_device_is_ours(disk: dict[str, Any]) -> None:
         use = "a mount at " + _mount_points(disk)[0]
     if use:
         raise ScratchError(
-            _device(disk)
-            + " has "
-            + use
-            + " and is left as it is; erase it with wipefs if nothing on it is needed, or set"
-            " shared_storage_scratch to false."
+            f"{_device(disk)} has {use} and is left as it is; erase it with wipefs if nothing on it is needed, "
+            "or set shared_storage_scratch to false."
         )
 
 
@@ -150,11 +127,8 @@ def _check_path_is_free(everything: list[dict[str, Any]], disks: list[dict[str, 
             for part in _with_descendants(device):
                 if path in _mount_points(part):
                     raise ScratchError(
-                        _device(part)
-                        + " is mounted at "
-                        + path
-                        + " already; set shared_storage_scratch_path to another"
-                        " directory."
+                        f"{_device(part)} is mounted at {path} already; set shared_storage_scratch_path to another "
+                        "directory."
                     )
 
 
