@@ -76,10 +76,10 @@ def run(module: str, temporary: Path, **options: Any) -> dict[str, Any]:
 
 
 def keep(keys: Keys, temporary: Path, name: str) -> tuple[dict[str, Any], Path]:
-    """What openpgp_key answers for one of the files, and where it keeps the key."""
+    """What signed_file answers for one of the files, and where it keeps the key."""
     dest = temporary / "keyrings" / "kept.asc"
     source = str(keys.folder / name)
-    return run("openpgp_key", temporary, source=source, fingerprint=keys.fingerprint, dest=str(dest)), dest
+    return run("signed_file", temporary, key=source, fingerprint=keys.fingerprint, dest=str(dest)), dest
 
 
 def primary_keys(file: Path, folder: Path) -> list[str]:
@@ -139,7 +139,7 @@ def test_a_key_may_come_from_a_file_url(keys: Keys, tmp_path: Path) -> None:
     assert keep(keys, tmp_path, "publisher.asc")[0]["changed"]
     source = f"file://{keys.folder}/publisher.asc"
     dest = str(tmp_path / "keyrings" / "kept.asc")
-    answer = run("openpgp_key", tmp_path, source=source, fingerprint=keys.fingerprint, dest=dest)
+    answer = run("signed_file", tmp_path, key=source, fingerprint=keys.fingerprint, dest=dest)
     assert answer["changed"] is False
 
 
@@ -148,7 +148,7 @@ def test_an_archive_signed_by_a_hidden_key_is_refused(keys: Keys, tmp_path: Path
     archive.write_bytes(b"no archive")
     keys.stranger.detach(archive)
     files = {"archive": str(archive), "signature": f"{archive}.sig", "key": str(keys.folder / "hidden-before.asc")}
-    answer = run("signed_archive", tmp_path, fingerprint=keys.fingerprint, **files)
+    answer = run("signed_file", tmp_path, fingerprint=keys.fingerprint, **files)
     assert "it was signed with another key" in answer["msg"]
 
 
@@ -206,9 +206,9 @@ def test_every_role_keeps_what_gpg_exports(role: str, keyring: str) -> None:
     for file in sorted((REPOSITORY / "roles" / role / "tasks").glob("*.yml")):
         found += tasks(yaml.safe_load(file.read_text(encoding="utf-8")) or [])
     pinned = [
-        task["trainium.cluster.internal.openpgp_key"]
+        task["trainium.cluster.internal.signed_file"]
         for task in found
-        if "trainium.cluster.internal.openpgp_key" in task
+        if "trainium.cluster.internal.signed_file" in task
     ]
     assert [keyring in task["dest"] for task in pinned] == [True]
     # rpm takes the key from the file that was kept, never from an address.

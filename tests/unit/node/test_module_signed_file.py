@@ -1,4 +1,4 @@
-"""signed_archive and openpgp_key over real HTTP, with a real key: what is refused leaves nothing behind."""
+"""The module signed_file over real HTTP, with a real key: what is refused leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def archive(publisher: tuple[Path, str, str], name: str = "tool.tar.gz", signed:
 
 
 def test_signed_archive_is_unpacked(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
-    answer = run("signed_archive", tmp_path, **archive(publisher))
+    answer = run("signed_file", tmp_path, **archive(publisher))
     assert answer["changed"]
     folder = Path(answer["path"])
     assert (folder / "tool" / "install.sh").read_text(encoding="utf-8") == "#!/bin/sh\n"
@@ -94,7 +94,7 @@ def test_signed_archive_is_unpacked(publisher: tuple[Path, str, str], tmp_path: 
 def test_files_on_the_host_stay(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
     folder, _site, fingerprint = publisher
     paths = {"archive": f"{folder}/tool.tar.gz", "signature": f"{folder}/tool.tar.gz.sig", "key": f"{folder}/key.asc"}
-    assert run("signed_archive", tmp_path, fingerprint=fingerprint, **paths)["changed"]
+    assert run("signed_file", tmp_path, fingerprint=fingerprint, **paths)["changed"]
     assert all(Path(path).is_file() for path in paths.values())
 
 
@@ -111,14 +111,14 @@ def test_files_on_the_host_stay(publisher: tuple[Path, str, str], tmp_path: Path
 def test_refused_archive_leaves_nothing(
     publisher: tuple[Path, str, str], tmp_path: Path, name: str, signed: str, sentence: str
 ) -> None:
-    answer = run("signed_archive", tmp_path, **archive(publisher, name, signed))
+    answer = run("signed_file", tmp_path, **archive(publisher, name, signed))
     assert answer["failed"]
     assert sentence in answer["msg"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_another_checksum_is_refused(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
-    answer = run("signed_archive", tmp_path, sha256="0" * 64, **archive(publisher))
+    answer = run("signed_file", tmp_path, sha256="0" * 64, **archive(publisher))
     assert "has the SHA-256" in answer["msg"]
     assert list(tmp_path.iterdir()) == []
 
@@ -126,18 +126,18 @@ def test_another_checksum_is_refused(publisher: tuple[Path, str, str], tmp_path:
 def test_key_is_kept_once(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
     folder, site, fingerprint = publisher
     dest = tmp_path / "keyrings" / "tool.asc"
-    options = {"source": f"{site}/key.asc", "fingerprint": fingerprint, "dest": str(dest), "mode": "0644"}
-    assert run("openpgp_key", tmp_path, _ansible_check_mode=True, **options)["changed"]
+    options = {"key": f"{site}/key.asc", "fingerprint": fingerprint, "dest": str(dest), "mode": "0644"}
+    assert run("signed_file", tmp_path, _ansible_check_mode=True, **options)["changed"]
     assert not dest.exists()
-    assert run("openpgp_key", tmp_path, **options)["changed"]
+    assert run("signed_file", tmp_path, **options)["changed"]
     assert dest.read_bytes() == (folder / "key.asc").read_bytes()
     assert dest.stat().st_mode & 0o777 == 0o644
-    assert not run("openpgp_key", tmp_path, **options)["changed"]
+    assert not run("signed_file", tmp_path, **options)["changed"]
 
 
 def test_another_key_is_not_kept(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
     _folder, site, _fingerprint = publisher
     dest = tmp_path / "tool.asc"
-    answer = run("openpgp_key", tmp_path, source=f"{site}/key.asc", fingerprint="A" * 40, dest=str(dest))
+    answer = run("signed_file", tmp_path, key=f"{site}/key.asc", fingerprint="A" * 40, dest=str(dest))
     assert "key.asc holds the key" in answer["msg"]
     assert list(tmp_path.iterdir()) == []
