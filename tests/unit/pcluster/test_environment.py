@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.environment import aws_environment
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import aws_environment
 
 
 def test_nothing_named_changes_nothing() -> None:

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -23,7 +24,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics
     steady,
     window_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._training.report.cost import cost_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.event_file import event_file
 
 _COLUMNS = (
@@ -190,3 +190,51 @@ def as_events(record: Mapping[str, Any]) -> tuple[str, bytes]:
     # TensorBoard wants the time in seconds after tfevents; the rest of the name is free.
     name = f"events.out.tfevents.{int(started):010}.{safe_name(record['job_id'])}{EVENT_SUFFIX}"
     return f"tensorboard/{safe_name(record['name'])}/{name}", event_file(started, steps)
+
+
+def checked_prices(prices: Mapping[str, Any]) -> dict[str, float]:
+    """USD an hour by instance type. Raises ValueError for what is no price."""
+    result = {}
+    for kind, value in prices.items():
+        try:
+            price = float(value)
+        except (TypeError, ValueError, OverflowError):
+            price = math.nan
+        if isinstance(value, bool) or not 0 <= price < 1e6:
+            raise ValueError(
+                f"The price of {str(kind)[:40]} an hour is {str(value)[:40]!r}; "
+                "give US dollars as a number in trainium_price_per_hour."
+            )
+        result[str(kind)] = price
+    return result
+
+
+def cost_of(
+    nodes: Sequence[Mapping[str, str]], seconds: float | None, prices: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """The nodes' hours times their prices; None without prices, nodes or a duration.
+
+    ``without_price`` names the types that the prices lack: their hours are not in ``usd``. Only the time of the job
+    counts: nodes that wait for it, storage and traffic cost more.
+    """
+    known = checked_prices(prices)
+    if not known or not nodes or seconds is None:
+        return None
+    hours = seconds / 3600
+    counts = Counter(node["instance_type"] for node in nodes)
+    rows: list[dict[str, Any]] = [
+        {
+            "instance_type": kind,
+            "nodes": count,
+            "hours": hours,
+            "price": known[kind],
+            "usd": hours * count * known[kind],
+        }
+        for kind, count in sorted(counts.items())
+        if kind in known
+    ]
+    return {
+        "usd": math.fsum(row["usd"] for row in rows) if rows else None,
+        "rows": rows,
+        "without_price": sorted(kind or "unknown" for kind in counts if kind not in known),
+    }
