@@ -84,7 +84,7 @@ def main() -> None:
             raise TrainiumError(f"There is no capacity reservation {reservation}; check capacity_reservation_id")
     except TrainiumError as error:
         module.fail_json(msg=f"neuron_capacity_info: {error}.", **error.details)
-    module.exit_json(changed=False, zones=zones, ends_at=instances_end(found))
+    module.exit_json(changed=False, zones=zones, ends_at=instances_end(found or {}))
 
 
 if __name__ == "__main__":

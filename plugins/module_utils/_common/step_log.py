@@ -87,8 +87,10 @@ class StepReader:
         epoch, done, total = map(int, found.groups()[:3])
         said = dict(_PAIR.findall(found[4]))
         loss = said.get("reduced_train_loss", said.get("train_loss", said.get("loss")))
-        rates = [float(said[name]) if name in said else math.nan for name in ("lr", "throughput")]
-        return Step(epoch, epoch * total + done, float(loss), *rates, _pace(found[4])) if loss and done else None
+        if not loss or not done:
+            return None
+        rate, throughput = (float(said[name]) if name in said else math.nan for name in ("lr", "throughput"))
+        return Step(epoch, epoch * total + done, float(loss), rate, throughput, _pace(found[4]))
 
     def _trainer(self, line: str) -> Step | None:
         bar = _TRAINER_BAR.search(line)

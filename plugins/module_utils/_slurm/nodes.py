@@ -83,7 +83,8 @@ def nodes_of_partition(lines: Iterable[str], partition: str) -> dict[str, SlurmN
         name, sign, rest = line.strip().partition("|")
         if sign and (name.rstrip("*") in partition.split(",") if partition else name.endswith("*")):
             found.setdefault(name, []).append(rest)
-    return parse_sinfo("\n".join(max(found.values(), key=len, default=[])))
+    most = sorted(found.values(), key=len)[-1:]
+    return parse_sinfo("\n".join("\n".join(lines) for lines in most))
 
 
 def described(name: str, node: SlurmNode) -> str:

@@ -124,7 +124,8 @@ def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> It
             f"The training job starts {processes} processes on each node, and {site['instance_type']} has "
             f"{known.devices * max(known.cores)} NeuronCores; set trainium_instance_type to trn1.32xlarge."
         )
-    args = {**(preset.get("args") or {}), **(whole.get("args") if isinstance(whole.get("args"), Mapping) else {})}
+    own = whole.get("args")
+    args = {**(preset.get("args") or {}), **(own if isinstance(own, Mapping) else {})}
     divided = args.get("start_keep_batch") or []
     for name in divided if isinstance(divided, list) else [divided]:
         if 0 < _number(args.get(name)) < nodes:
