@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import parallelcluster, standins
+from sandbox.commands import run
 from sandbox.image import suite, tag
 from sandbox.mirror.apt import NAME as MIRROR_NAME
 from sandbox.mirror.apt import PORT as MIRROR_PORT
@@ -22,6 +23,14 @@ from sandbox.podman import IMAGE, Podman
 
 # What systemd, Slurm and a stand-in for mknod need inside the container.
 CAPABILITIES = "SYS_ADMIN,NET_ADMIN,NET_RAW,SYS_PTRACE,MKNOD,SYS_NICE,SYS_RESOURCE,IPC_LOCK,AUDIT_WRITE"
+
+HOST_KEY = "ssh_host_ed25519_key"
+# As cloud-init's modules write it (cmd/main.py, cc_keys_to_console).
+CONSOLE = """\
+Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
+-----BEGIN SSH HOST KEY KEYS-----
+{key}-----END SSH HOST KEY KEYS-----
+"""
 
 APT_SOURCES = """\
 Types: deb
@@ -121,6 +130,9 @@ class Hosts:
             text = NEURON_LIST.format(mirror=MIRROR_NAME, port=MIRROR_PORT, suite=suite())
             (folder / "neuron.list").write_text(text, encoding="utf-8")
             shutil.copyfile(standins.neuron_keyring(self.paths), folder / "neuron.gpg")
+        if not (folder / HOST_KEY).exists():
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"root@{instance.hostname}", "-f", HOST_KEY]
+            run(command, folder)
         if instance.user_data:
             (folder / "user-data").write_bytes(base64.b64decode(instance.user_data))
         return folder
@@ -145,6 +157,11 @@ class Hosts:
             options += ["--volume", f"{pool}:/filesystems"]
             image = f"{IMAGE}:{parallelcluster.tag()}"
         self.podman.run("run", "-d", *options, image)
+
+    def console(self, instance: Instance) -> str:
+        """What cloud-init writes to the console of an instance at its first boot, with the key that its sshd has."""
+        key = (self.paths.hosts / instance.instance_id / f"{HOST_KEY}.pub").read_text(encoding="utf-8")
+        return CONSOLE.format(key=key)
 
     def restart(self, instance_id: str) -> None:
         """Start a host again that was stopped; its disk is as it was."""

@@ -103,6 +103,7 @@ class Reconciler:
         if instance.state in UP and state is None:
             LOG.info("starting %s at %s", instance.instance_id, instance.private_ip)
             self.hosts.start(instance)
+            api.request("console", {"instance_id": instance.instance_id, "text": self.hosts.console(instance)})
             self.states[instance.instance_id] = "running"
         elif instance.state in UP and state in ("exited", "created", "stopped"):
             LOG.info("starting %s again", instance.instance_id)

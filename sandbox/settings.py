@@ -83,6 +83,7 @@ def environment(paths: Paths) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
         "ANSIBLE_INVENTORY": str(paths.inventory),
         "TRAINIUM_REPORT_DIR": str(paths.reports),
+        "TRAINIUM_KNOWN_HOSTS": str(paths.ssh_key.with_name("known_hosts")),
     }
 
 

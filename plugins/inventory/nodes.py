@@ -118,6 +118,14 @@ options:
     default: ""
     vars:
       - name: trainium_bastion
+  known_hosts:
+    description:
+      - A file of known hosts with the keys that nodes told at their first boot, as the
+        playbooks write it. ssh takes no other key of an instance that is in it.
+    type: path
+    default: ~/.ssh/trainium_known_hosts
+    env:
+      - name: TRAINIUM_KNOWN_HOSTS
   ssh_common_args:
     description: Arguments of ssh that are kept in front of those that the plugin adds in C(ansible_ssh_common_args).
     type: str
@@ -191,6 +199,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
 from ansible_collections.trainium.cluster.plugins.module_utils._common import tags
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_keys
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
 
@@ -266,12 +275,17 @@ class InventoryModule(AWSInventoryBase):
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         super().parse(inventory, loader, path, cache=cache)
+        known_hosts, pinned = str(self.get_option("known_hosts")), {}
+        with suppress(FileNotFoundError), open(known_hosts, encoding="utf-8") as file:
+            pinned = host_keys.pinned(file.read())
         try:
             options = planner.Options(
                 hostnames=self.get_option("hostnames"),
                 address=self.get_option("address"),
                 bastion=self.get_option("bastion") or "",
                 ssh_common_args=self.get_option("ssh_common_args") or "",
+                known_hosts=known_hosts,
+                pinned=pinned,
             )
             cached, records = self.get_cached_result(path, cache)
             if not cached:

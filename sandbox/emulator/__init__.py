@@ -18,6 +18,7 @@ def install(pending: float = 0.0) -> None:
         addresses,
         answers,
         catalog,
+        console,
         dependencies,
         describe,
         gateways,
@@ -32,7 +33,7 @@ def install(pending: float = 0.0) -> None:
 
     for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
-    for module in (run_instances, fleets, dependencies, volumes, catalog, quotas, buckets, cloudformation):
+    for module in (run_instances, fleets, dependencies, volumes, catalog, console, quotas, buckets, cloudformation):
         module.install()
     resource_groups.install()
     lifecycle.install(pending)

@@ -21,6 +21,9 @@ CALLS: deque[dict[str, Any]] = deque(maxlen=200_000)
 # Code of a quota of EC2 -> vCPUs, where it is not the default.
 QUOTAS: dict[str, float] = {}
 
+# What each instance has written to its console.
+CONSOLES: dict[str, str] = {}
+
 # Seconds that every call takes, as over a network.
 LATENCY = {"seconds": 0.0}
 
@@ -46,5 +49,6 @@ def clear() -> None:
     FAULTS.clear()
     CALLS.clear()
     QUOTAS.clear()
+    CONSOLES.clear()
     LATENCY["seconds"] = 0.0
     WAITING.update(STARTED_WITH)

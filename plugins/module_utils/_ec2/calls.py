@@ -49,6 +49,23 @@ def describe_instances(client: Client, filters: Mapping[str, Any]) -> list[Item]
     return [instance for reservation in found.get("Reservations", ()) for instance in reservation["Instances"]]
 
 
+@one_call("read the console")
+def console_output(client: Client, instance_id: str) -> str:
+    """What an instance wrote to its console, the last 64 KB; '' where there is nothing yet, or it is gone.
+
+    Instances that are no Nitro ones refuse ``Latest``: what they wrote at boot comes without.
+    """
+    try:
+        return str(client.get_console_output(InstanceId=instance_id, Latest=True).get("Output") or "")
+    except aws.ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code == "UnsupportedOperation":
+            return str(client.get_console_output(InstanceId=instance_id).get("Output") or "")
+        if code.startswith("InvalidInstanceID"):
+            return ""
+        raise
+
+
 @one_call("describe the instance type")
 def describe_instance_type(client: Client, name: str) -> Item | None:
     """The record of a type; None for a type that EC2 does not know."""

@@ -71,6 +71,9 @@ class Options(NamedTuple):
     address: str = "auto"
     bastion: str = ""
     ssh_common_args: str = ""
+    # A file of known hosts, and the algorithms by instance id of those that are in it.
+    known_hosts: str = ""
+    pinned: Mapping[str, str] = {}
 
 
 class Node(NamedTuple):
@@ -250,6 +253,12 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
         return {}
     arguments = [options.ssh_common_args] if options.ssh_common_args else []
     arguments.append(f"-o HostKeyAlias={record['instance_id']}")
+    algorithms = options.pinned.get(record["instance_id"])
+    if algorithms:
+        # Without the list, a key of another kind than the known ones would be new, and accepted.
+        arguments.append(
+            f"-o {shlex.quote(f'UserKnownHostsFile={options.known_hosts}')} -o HostKeyAlgorithms={algorithms}"
+        )
     # A command may be silent for longer than NAT gateways and firewalls keep a connection.
     arguments.append("-o ServerAliveInterval=30")
     if hop and address == private:

@@ -168,6 +168,8 @@ def _control(path: str, method: str, body: Any) -> Any:
         return _faults(method, body)
     elif path == "capacity":
         return _capacity(method, body)
+    elif path == "console":
+        state.CONSOLES[body["instance_id"]] = state.CONSOLES.get(body["instance_id"], "") + body["text"]
     elif path == "waiting":
         if method == "POST":
             state.WAITING.update(state.waiting(body))

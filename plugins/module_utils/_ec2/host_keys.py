@@ -1,0 +1,60 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The ssh host keys that a node told at its first boot, over the console, which nobody between can change. Pure.
+
+cloud-init's module keys_to_console writes all public host keys to the console, once for an instance, between
+``-----BEGIN SSH HOST KEY KEYS-----`` and the same with END; each boot begins with a line ``Cloud-init v. ... running
+'init-local' at ...`` (cloud-init's cc_keys_to_console and cmd/main.py). EC2 gives the last 64 KB
+of it with GetConsoleOutput, on Nitro instances of the running system (EC2 API reference).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+# A node whose users had time to log in may have their text on its console. In seconds since the launch.
+FIRST_BOOT = 3600
+_BLOCK = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
+_KEY = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) (AAAA[0-9A-Za-z+/]+=*)")
+_BOOT = re.compile(r"Cloud-init v\. \S+ running 'init-local'")
+# What a server may sign with its key (sshd_config(5), HostKeyAlgorithms).
+_ALGORITHMS = {"ssh-rsa": "rsa-sha2-512,rsa-sha2-256"}
+
+
+def first_boot_keys(output: str) -> list[str]:
+    """The keys, each as ``type base64``; none where the text does not show that they are of the first boot.
+
+    The first block counts, whatever comes later; it stands between the beginning of the first boot and of the next.
+    """
+    block = _BLOCK.search(output)
+    if block is None or len(_BOOT.findall(output[: block.start()])) != 1:
+        return []
+    return sorted({match[1]: f"{match[1]} {match[2]}" for match in reversed(list(_KEY.finditer(block[1])))}.values())
+
+
+def is_first_boot(node: Mapping[str, Any], now: datetime) -> bool:
+    """Whether a node was launched a short time ago; a stop and a start do not make it new."""
+    launched = node.get("attach_time") or node["launch_time"]
+    try:
+        when = datetime.fromisoformat(str(launched).replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    when = when if when.tzinfo else when.replace(tzinfo=timezone.utc)
+    return (now - when).total_seconds() < FIRST_BOOT
+
+
+def pinned(known_hosts: str) -> dict[str, str]:
+    """Instance id -> the algorithms with which it may prove one of its keys, by the lines of a known_hosts file."""
+    found: dict[str, list[str]] = {}
+    for line in known_hosts.splitlines():
+        words = line.split()
+        if len(words) > 2 and not line.startswith("#"):
+            found.setdefault(words[0], []).append(_ALGORITHMS.get(words[1], words[1]))
+    return {name: ",".join(dict.fromkeys(types)) for name, types in found.items()}
+
+
+def lines(keys: Mapping[str, Iterable[str]]) -> str:
+    """Lines of a known_hosts file for the keys by instance id."""
+    return "".join(f"{name} {key}\n" for name, found in sorted(keys.items()) for key in found)
