@@ -19,7 +19,7 @@ description:
     those that run stay, and the next run launches what is missing. Where EC2 finds only after the launch that it has no
     capacity, all nodes of the launch are terminated and the next of the O(subnets) is tried, if the module waits.
   - Nodes are found by the tags C(trainium:cluster) and C(trainium:set). A raised O(count) adds nodes in the
-    zone of those that exist; a lowered one terminates the newest, if O(allow_shrink) is set.
+    zone of those that exist; a lowered one terminates those of O(leaving), else the newest, if O(allow_shrink) is set.
   - Nodes that exist are not changed but for their tags. Where their interfaces, placement group or security groups are
     not what is asked for, further nodes beside them are refused, and otherwise the difference is warned of, as are
     other volumes, key pairs and instance profiles.
@@ -68,6 +68,12 @@ options:
       - Without it such a count is refused, as it may come from a run that lacks its variables.
     type: bool
     default: false
+  leaving:
+    description:
+      - Ids of the nodes that a lowered O(count) terminates; no others are then, and a count that would is refused.
+      - By default the newest nodes are terminated.
+    type: list
+    elements: str
   instance_type:
     description:
       - The instance type, such as V(trn1.32xlarge). Needed for O(state=present).
@@ -360,6 +366,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent", "stopped"], "default": "present"},
     "count": {"type": "int", "default": 1},
     "allow_shrink": {"type": "bool", "default": False},
+    "leaving": {"type": "list", "elements": "str"},
     "instance_type": {"type": "str"},
     "image_id": {"type": "str"},
     "subnets": {"type": "list", "elements": "str"},

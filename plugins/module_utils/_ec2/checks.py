@@ -108,6 +108,13 @@ def check_existing(existing: Sequence[Record], instance_type: str, name: str) ->
 
 def check_shrink(terminate: Sequence[Record], params: Record) -> None:
     """A count that was lowered, perhaps by a run without its variables file, ends no node by itself."""
+    leaving = params.get("leaving")
+    others = [node for node in terminate if leaving is not None and node["instance_id"] not in leaving]
+    if params["allow_shrink"] and others:
+        raise TrainiumError(
+            f"a count of {params['count']} would terminate {_some(others)}, and nobody looked whether jobs run there; "
+            "name them in leaving (compute.yml does, if its inventory has the nodes), or set trainium_shrink_busy=true"
+        )
     if not terminate or params["allow_shrink"]:
         return
     count, has = params["count"], params["count"] + len(terminate)

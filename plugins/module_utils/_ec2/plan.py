@@ -29,19 +29,24 @@ class FleetPlan(NamedTuple):
         return bool(self.launch or self.start or self.stop or self.terminate)
 
 
-def plan_fleet(nodes: Iterable[Node], state: str, count: int) -> FleetPlan:
+def plan_fleet(nodes: Iterable[Node], state: str, count: int, leaving: Sequence[str] = ()) -> FleetPlan:
     """``state`` is present, stopped or absent; ``count`` matters for present only.
 
-    Too many nodes: the newest go, so that the oldest, rank 0, stays. Dead nodes are not counted.
+    Too many nodes: those of ``leaving`` go first, then the newest, so that the oldest, rank 0, stays. Dead nodes are
+    not counted.
     """
     live = in_order(node for node in nodes if node["state"] in LIVE_STATES)
     if state == "absent":
         return FleetPlan([], 0, [], [], live)
     if state == "stopped":
         return FleetPlan(live, 0, [], [node for node in live if node["state"] in ("pending", "running")], [])
-    keep = live[:count]
+    newest = [node["instance_id"] for node in reversed(live)]
+    going = set(sorted(newest, key=lambda identity: identity not in leaving)[: max(0, len(live) - count)])
+    keep = [node for node in live if node["instance_id"] not in going]
     start = [node for node in keep if node["state"] in ("stopping", "stopped")]
-    return FleetPlan(keep, max(0, count - len(live)), start, [], live[count:])
+    return FleetPlan(
+        keep, max(0, count - len(live)), start, [], [node for node in live if node["instance_id"] in going]
+    )
 
 
 def next_generation(nodes: Iterable[Node]) -> int:

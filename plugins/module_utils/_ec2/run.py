@@ -92,7 +92,7 @@ class EfaInstance:
         if params["state"] == "present":
             params["placement_group"] = efa_launch.group_of(self._client, params)
         nodes = self._find()
-        plan = plan_fleet(nodes, params["state"], params["count"])
+        plan = plan_fleet(nodes, params["state"], params["count"], params.get("leaving") or ())
         if params["state"] == "present":
             self._refuse_or_warn(plan)
             if plan.launch:

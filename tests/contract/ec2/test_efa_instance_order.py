@@ -49,3 +49,12 @@ def test_a_stop_and_a_start_keep_order_ranks_and_head(cloud: Account, tmp_path: 
     fewer = cloud.efa(count=2, allow_shrink=True)
     assert fewer["terminated"] == before[2:]
     assert fewer["instance_ids"] == before[:2]
+
+
+def test_those_that_leave_go_before_newer_ones_and_no_others_with_them(cloud: Account) -> None:
+    nodes = cloud.efa(count=3)["instance_ids"]
+    said = cloud.refused(count=1, allow_shrink=True, leaving=nodes[1:2])
+    assert f"a count of 1 would terminate {nodes[2]}, and nobody looked whether jobs run there" in said
+    fewer = cloud.efa(count=2, allow_shrink=True, leaving=nodes[1:2])
+    assert (fewer["terminated"], fewer["instance_ids"]) == (nodes[1:2], [nodes[0], nodes[2]])
+    assert not cloud.efa(count=2, allow_shrink=True, leaving=[])["changed"]

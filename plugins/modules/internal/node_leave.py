@@ -1,0 +1,95 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_leave
+version_added: 0.1.0
+short_description: Choose and drain the nodes that leave a cluster
+description:
+  - Looks from the head node which nodes have no job, takes those that Slurm cannot use first and then idle ones, the
+    last ones first, and drains them. Where too few are without jobs it refuses, and drains none.
+  - A node that got a job before it was drained is taken back into service with the others, and refused likewise.
+  - Where Slurm is not installed there are no jobs, and the last nodes leave.
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+attributes:
+  diff_mode:
+    support: none
+options:
+  names:
+    description: All nodes, in the order of their ranks.
+    type: list
+    elements: str
+    required: true
+  stay:
+    description: Those that never leave.
+    type: list
+    elements: str
+    required: true
+  count:
+    description: How many leave.
+    type: int
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Find a node that may leave
+  trainium.cluster.internal.node_leave:
+    names: [ip-192-0-2-5, ip-192-0-2-6, ip-192-0-2-7]
+    stay: [ip-192-0-2-5]
+    count: 1
+"""
+
+RETURN = r"""
+leaving:
+  description: The nodes that leave.
+  returned: success
+  type: list
+  elements: str
+  sample: [ip-192-0-2-7]
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.leave import REASON, choose, has_jobs
+
+
+def drain(leaving: list[str]) -> bool:
+    """Whether any was drained that was not. Raises TrainiumError where one of them got a job meanwhile."""
+    before = calls.nodes()
+    ours = [name for name in leaving if name in before and not before[name].drained]
+    for name in ours:
+        calls.update_node(name, "state=drain", f"reason={REASON}")
+    nodes = calls.nodes()
+    busy = [name for name in leaving if has_jobs(nodes.get(name))]
+    if busy:
+        for name in ours:
+            calls.update_node(name, "state=resume")
+        raise TrainiumError(f"a job has just begun on {', '.join(busy)}, which was to leave; run this again")
+    return bool(ours)
+
+
+def main() -> None:
+    arguments = {
+        "names": {"type": "list", "elements": "str", "required": True},
+        "stay": {"type": "list", "elements": "str", "required": True},
+        "count": {"type": "int", "required": True},
+    }
+    module = AnsibleModule(arguments, supports_check_mode=True)
+    params, slurm = module.params, calls.installed()
+    changed = False
+    try:
+        leaving = choose(params["names"], params["stay"], params["count"], calls.nodes() if slurm else {})
+        if slurm and not module.check_mode:
+            changed = drain(leaving)
+    except TrainiumError as error:
+        module.fail_json(msg=f"{str(error).rstrip('.')}.")
+    module.exit_json(changed=changed, leaving=leaving)
+
+
+if __name__ == "__main__":
+    main()

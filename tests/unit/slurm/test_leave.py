@@ -1,0 +1,83 @@
+"""Which nodes leave a cluster that becomes smaller, and what Slurm is told of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.leave import choose
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
+from ansible_collections.trainium.cluster.plugins.modules.internal import node_leave
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def nodes(*states: str) -> dict[str, SlurmNode]:
+    return {name: SlurmNode(state) for name, state in zip(NAMES, states) if state}
+
+
+@pytest.mark.parametrize(
+    ("states", "count", "leaving"),
+    [
+        (("idle", "idle", "idle", "idle"), 2, ["c", "d"]),
+        (("idle", "allocated", "idle", "mixed"), 1, ["c"]),
+        (("idle", "idle", "down*", "idle"), 2, ["c", "d"]),
+        (("idle", "drained", "idle", "idle"), 1, ["b"]),
+        # Slurm does not know it, or it does not answer: nothing runs there.
+        (("idle", "", "idle", "idle"), 1, ["b"]),
+        (("idle", "allocated*", "idle", "idle"), 1, ["b"]),
+    ],
+)
+def test_the_unhealthy_go_first_and_then_the_last_idle_ones(
+    states: tuple[str, ...], count: int, leaving: list[str]
+) -> None:
+    assert choose(NAMES, ["a"], count, nodes(*states)) == leaving
+
+
+@pytest.mark.parametrize("state", ["allocated", "mixed", "completing", "draining"])
+def test_a_busy_one_is_refused(state: str) -> None:
+    with pytest.raises(TrainiumError, match=r"2 nodes are to leave, and only 1 may: jobs run on b, d, and a stays"):
+        choose(NAMES, ["a"], 2, nodes("idle", state, "idle", state))
+
+
+SINFO = "#!/bin/sh\nsed 's/$/|root|(null)|none/' {folder}/state\n"
+SCONTROL = """\
+#!/bin/sh
+echo "$@" >> {folder}/log
+name=${{2#nodename=}}
+sed -i "s/^$name|idle/$name|{drained}/" {folder}/state
+"""
+
+
+def leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drained: str
+) -> dict[str, Any]:
+    (tmp_path / "state").write_text("a|allocated\nb|idle\nc|drained\nd|idle\n")
+    (tmp_path / "log").touch()
+    for program, text in (("sinfo", SINFO), ("scontrol", SCONTROL), ("sbatch", "")):
+        (tmp_path / program).write_text(text.format(folder=tmp_path, drained=drained))
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    arguments = {"names": NAMES, "stay": ["a"], "count": 2, "_ansible_remote_tmp": str(tmp_path)}
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        node_leave.main()
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
+
+
+def test_they_are_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    result = leave(tmp_path, monkeypatch, capsys, "drained")
+    assert (result["changed"], result["leaving"]) == (True, ["c", "d"])
+    assert (tmp_path / "log").read_text() == "update nodename=d state=drain reason=trainium: leaves the cluster\n"
+
+
+def test_one_that_got_a_job_meanwhile_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = leave(tmp_path, monkeypatch, capsys, "draining")
+    assert result["msg"] == "a job has just begun on d, which was to leave; run this again."
+    assert (tmp_path / "log").read_text().splitlines()[-1] == "update nodename=d state=resume"
