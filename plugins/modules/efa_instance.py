@@ -46,6 +46,9 @@ options:
   cluster_name:
     description: The cluster that the set belongs to, the tag C(trainium:cluster). By default, O(name).
     type: str
+  owner:
+    description: Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+    type: str
   role:
     description: What the nodes are for, the tag C(trainium:role). The inventory groups by it.
     type: str
@@ -362,6 +365,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     **LAUNCH_ARGUMENTS,
     "name": {"type": "str", "required": True},
     "cluster_name": {"type": "str"},
+    "owner": {"type": "str"},
     "role": {"type": "str", "default": "compute"},
     "state": {"type": "str", "choices": ["present", "absent", "stopped"], "default": "present"},
     "count": {"type": "int", "default": 1},

@@ -10,6 +10,8 @@ from typing import Any
 
 CLUSTER_TAG = "trainium:cluster"
 ROLE_TAG = "trainium:role"
+# Whose cluster it is, an ARN or what trainium_owner says.
+OWNER_TAG = "trainium:owner"
 # Which of a cluster's sets a resource belongs to; on an address, also that the set allocated it.
 SET_TAG = "trainium:set"
 # Which launch of the set an instance comes from.

@@ -9,6 +9,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
     GENERATION_TAG,
+    OWNER_TAG,
     ROLE_TAG,
     SET_TAG,
     client_token,
@@ -38,6 +39,7 @@ def set_tags(params: Params) -> dict[str, str]:
         CLUSTER_TAG: params["cluster_name"],
         ROLE_TAG: params["role"],
         SET_TAG: params["name"],
+        **({OWNER_TAG: params["owner"]} if params.get("owner") else {}),
     }
 
 

@@ -1,0 +1,49 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call of SSM each, for the parameter that is the lease."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
+
+
+@one_call("take the lease of the cluster")
+@retried
+def create(client: Client, name: str, text: str, tags: Mapping[str, str]) -> bool:
+    """Write the parameter; False where it exists."""
+    try:
+        client.put_parameter(Name=name, Value=text, Type="String", Overwrite=False, Tags=tag_list(tags))
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "ParameterAlreadyExists":
+            raise
+        return False
+    return True
+
+
+@one_call("read the lease of the cluster")
+@retried
+def read(client: Client, name: str) -> str | None:
+    """The parameter; None where there is none."""
+    try:
+        return str(client.get_parameter(Name=name)["Parameter"]["Value"])
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "ParameterNotFound":
+            raise
+        return None
+
+
+@one_call("give the lease of the cluster back")
+@retried
+def delete(client: Client, name: str) -> None:
+    """Delete the parameter; one that is gone already is fine."""
+    try:
+        client.delete_parameter(Name=name)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "ParameterNotFound":
+            raise

@@ -1,0 +1,89 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Taking a cluster for one run of Ansible, and giving it back when that run has ended, however it ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import detach
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import start_time, this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import (
+    Holder,
+    holder_of,
+    parameter_name,
+    refusal,
+    text_of,
+)
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def this_run(owner: str, pid: int) -> Holder:
+    """The run whose process is ``pid``."""
+    machine = host = socket.gethostname()
+    with suppress(OSError):  # no Linux
+        machine = this_host()
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return Holder(owner, host, machine, pid, start_time(pid), now)
+
+
+def lives(holder: Holder, machine: str) -> bool:
+    """Whether a run still goes on; of one on another machine that cannot be seen."""
+    if holder.machine != machine:
+        return True
+    if os.path.exists("/proc/self/stat"):
+        return start_time(holder.pid) == holder.started != ""
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class Lease:
+    """The lease of a cluster, for the run ``me``."""
+
+    def __init__(self, client: Client, cluster: str, me: Holder) -> None:
+        self._client, self._cluster, self._me = client, cluster, me
+        self._name = parameter_name(cluster)
+
+    def take(self, broken: bool, tags: Mapping[str, str]) -> bool:
+        """Have it from now on; False where this run had it. Raises TrainiumError where another run has it."""
+        for _attempt in range(3):
+            if calls.create(self._client, self._name, text_of(self._me), tags):
+                return True
+            found = calls.read(self._client, self._name)
+            if found is None:
+                continue
+            holder = holder_of(found)
+            if holder.is_run(self._me):
+                return False
+            if not broken and lives(holder, self._me.machine):
+                raise TrainiumError(refusal(self._cluster, self._client.meta.region_name, holder))
+            calls.delete(self._client, self._name)
+        raise TrainiumError(f"others take the lease of the cluster {self._cluster} as well; try again")
+
+    def free(self) -> None:
+        """Give it back, unless another run has it."""
+        found = calls.read(self._client, self._name)
+        if found is not None and holder_of(found).is_run(self._me):
+            calls.delete(self._client, self._name)
+
+    def free_at_the_end(self) -> None:
+        """Give it back as soon as the run has ended; returns at once."""
+        detach(self._watch)
+
+    def _watch(self) -> None:
+        while lives(self._me, self._me.machine):
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        self.free()

@@ -1,0 +1,106 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_lease
+version_added: 0.1.0
+short_description: Let one run at a time work on a cluster
+description:
+  - Writes who works on a cluster into the SSM parameter C(/trainium/CLUSTER/lease), on the condition that there is
+    none, and refuses where another run has it. The same run may take it as often as it likes.
+  - A process that stays behind gives it back when the run of Ansible has ended, whether it succeeded, failed or was
+    killed. Where the whole machine is gone, somebody has to set O(break_lease).
+  - Runs on the controller only. Never reports a change, as nothing of it is left after the run.
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+  - amazon.aws.common.modules
+  - amazon.aws.region.modules
+  - amazon.aws.boto3
+attributes:
+  check_mode:
+    details: Takes nothing.
+    support: full
+  diff_mode:
+    support: none
+options:
+  cluster_name:
+    description: Name of the cluster.
+    type: str
+    required: true
+  owner:
+    description: Who runs this, to be shown to others.
+    type: str
+    required: true
+  state:
+    description: V(free) gives it back before the end of the run, if this run has it.
+    type: str
+    choices: [held, free]
+    default: held
+  break_lease:
+    description: Whether to take it from another run.
+    type: bool
+    default: false
+  pid:
+    description: The process of the run. The action plugin gives it.
+    type: int
+"""
+
+EXAMPLES = r"""
+- name: Work alone on the cluster until this run ends
+  trainium.cluster.internal.cluster_lease:
+    cluster_name: bert
+    owner: arn:aws:iam::123456789012:user/ada
+"""
+
+RETURN = r"""
+parameter:
+  description: Name of the SSM parameter.
+  returned: success
+  type: str
+  sample: /trainium/bert/lease
+"""
+
+from typing import Any
+
+from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, OWNER_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import parameter_name
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.run import Lease, this_run
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "cluster_name": {"type": "str", "required": True},
+    "owner": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["held", "free"], "default": "held"},
+    "break_lease": {"type": "bool", "default": False},
+    "pid": {"type": "int"},
+}
+
+
+def main() -> None:
+    module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    params, name = module.params, module.params["cluster_name"]
+    if not params["pid"]:
+        module.fail_json(msg="cluster_lease: pid is missing; the module runs as a task on the controller only.")
+    me = this_run(params["owner"], params["pid"])
+    try:
+        if module.check_mode:
+            pass
+        elif params["state"] == "free":
+            Lease(module.client("ssm"), name, me).free()
+        elif Lease(module.client("ssm"), name, me).take(
+            params["break_lease"], {CLUSTER_TAG: name, OWNER_TAG: params["owner"]}
+        ):
+            # A client of its own, whose connections nobody else has.
+            Lease(module.client("ssm"), name, me).free_at_the_end()
+    except TrainiumError as error:
+        advice = "; allow it, or set trainium_lease to false" if getattr(error, "code", "") else ""
+        module.fail_json(msg=f"{error}{advice}.", **error.details)
+    module.exit_json(changed=False, parameter=parameter_name(name))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""One run at a time works on a cluster, and only its owner's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.run import Lease, this_run
+
+from tests.contract.conftest import REPOSITORY
+from tests.contract.network.conftest import Controller
+
+NAME = plan.parameter_name("bert")
+ARN = "arn:aws:iam::123456789012:user/ada"
+ENDING = "import time; time.sleep(3600)"
+
+
+@pytest.fixture
+def ssm(controller: Controller) -> Iterator[Any]:
+    client = controller.client("ssm")
+    yield client
+    calls.delete(client, NAME)
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """What stands for another run of Ansible."""
+    with subprocess.Popen([sys.executable, "-c", ENDING]) as other:
+        yield other
+        other.kill()
+
+
+def lease(client: Any, pid: int, owner: str = ARN) -> Lease:
+    return Lease(client, "bert", this_run(owner, pid))
+
+
+def test_two_runs_cannot_have_it(ssm: Any, process: subprocess.Popen[bytes]) -> None:
+    mine = lease(ssm, os.getpid(), "arn:aws:iam::123456789012:user/bob")
+    assert lease(ssm, process.pid).take(False, {"trainium:cluster": "bert"})
+    with pytest.raises(
+        TrainiumError, match=f"^{ARN} has been working on the cluster bert in us-west-2 since 20"
+    ) as said:
+        mine.take(False, {})
+    assert f"(process {process.pid}); wait until that run has ended, or set trainium_break_lease" in str(said.value)
+    # Who does not have it cannot give it back.
+    mine.free()
+    assert mine.take(True, {})
+    assert not mine.take(False, {})
+    with pytest.raises(TrainiumError, match="user/bob has been working"):
+        lease(ssm, process.pid).take(False, {})
+    mine.free()
+    assert calls.read(ssm, NAME) is None
+
+
+def test_a_run_that_was_killed_has_nothing(ssm: Any, process: subprocess.Popen[bytes]) -> None:
+    assert lease(ssm, process.pid).take(False, {})
+    process.kill()
+    process.wait()
+    assert lease(ssm, os.getpid()).take(False, {})
+
+
+def test_a_run_of_another_machine_counts_as_alive(ssm: Any) -> None:
+    away = plan.Holder(ARN, "laptop", "another boot", 1, "1", "2026-11-23T03:00:00+00:00")
+    assert calls.create(ssm, NAME, plan.text_of(away), {})
+    with pytest.raises(TrainiumError, match="on laptop"):
+        lease(ssm, os.getpid()).take(False, {})
+
+
+def test_what_nobody_can_read_is_somebodys(ssm: Any) -> None:
+    ssm.put_parameter(Name=NAME, Value="{}", Type="String")
+    with pytest.raises(TrainiumError, match=r"^somebody has been working"):
+        lease(ssm, os.getpid()).take(False, {})
+
+
+def test_a_playbook_takes_it_and_gives_it_back(
+    controller: Controller, ssm: Any, process: subprocess.Popen[bytes]
+) -> None:
+    """Also one that fails: here for a key that is not there, after the lease was taken."""
+    controller.variables["trainium_cluster_name"] = "bert"
+    options = ["-e", json.dumps({**controller.variables, "network_public_key_file": "/nowhere/id.pub"})]
+    controller.api.clear_calls()
+    done = controller.run(REPOSITORY / "playbooks/network.yml", *options)
+    assert done.returncode == 2, done.stdout
+    assert "There is no public key at /nowhere/id.pub" in done.stdout + done.stderr
+    (taken,) = controller.api.calls("PutParameter")
+    holder = plan.holder_of(taken["parameters"]["Value"])
+    assert holder.owner == controller.client("sts").get_caller_identity()["Arn"]
+    tags = {tag["Key"]: tag["Value"] for tag in taken["parameters"]["Tags"]}
+    assert tags == {"trainium:cluster": "bert", "trainium:owner": holder.owner}
+    deadline = time.monotonic() + 60
+    while calls.read(ssm, NAME) is not None:
+        assert time.monotonic() < deadline, "the lease was not given back"
+        time.sleep(0.1)
+    # And it does not get one that another run has; whose nodes they are is asked first.
+    assert lease(ssm, process.pid).take(False, {})
+    image = controller.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    theirs = [{"Key": "trainium:cluster", "Value": "ann"}, {"Key": "trainium:owner", "Value": "ann"}]
+    controller.ec2.run_instances(
+        ImageId=image,
+        InstanceType="trn1.2xlarge",
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": theirs}],
+    )
+    taken_by_another, owned = controller.cases(
+        ("network:alone", {}), ("network:alone", {"network_cluster_name": "ann"})
+    )
+    assert taken_by_another.startswith(f"{ARN} has been working on the cluster bert in us-west-2")
+    assert taken_by_another.endswith("true if it is dead.")
+    assert owned.startswith("The cluster ann in us-west-2 belongs to ann, and you are arn:aws:")
