@@ -34,8 +34,9 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     details:
-      - EC2 is asked by DryRun whether it would accept the launch. O(image_id), O(subnets) and O(security_groups) may be
-        empty, and O(key_name) and O(placement_group) may not exist yet, as an earlier task would have made them.
+      - EC2 is asked by DryRun whether it would accept the launch, and Service Quotas whether the quota has room for
+        it. O(image_id), O(subnets) and O(security_groups) may be empty, and O(key_name) and O(placement_group) may not
+        exist yet, as an earlier task would have made them.
 options:
   name:
     description:
@@ -387,7 +388,9 @@ def main() -> None:
         client = module.client("ec2")
         # Missing capacity comes as a server error; the next subnet is a better answer to it than the same one again.
         launcher = module.client("ec2", config={"retries": {"max_attempts": 0}})
-        result = EfaInstance(client, launcher, module.params, module.check_mode, module.warn).run()
+        # A launch asks EC2 itself; a dry run says nothing of quotas.
+        quotas = module.client("service-quotas") if module.check_mode else None
+        result = EfaInstance(client, launcher, module.params, module.check_mode, module.warn, quotas).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {error}.", **{"attempts": [], **error.details})
     except Exception as error:

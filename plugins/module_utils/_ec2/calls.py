@@ -78,6 +78,19 @@ def describe_instance_type(client: Client, name: str) -> Item | None:
     return next((item for item in found if item["InstanceType"] == name), None)
 
 
+@one_call("describe the instance types")
+def default_vcpus(client: Client, names: Sequence[str]) -> dict[str, int]:
+    """The vCPUs of types that EC2 knows."""
+    found = pages(client, "describe_instance_types", InstanceTypes=list(names)).get("InstanceTypes", ())
+    return {item["InstanceType"]: item["VCpuInfo"]["DefaultVCpus"] for item in found}
+
+
+@one_call("list the quotas of EC2")
+def list_quotas(client: Client, operation: str) -> list[Item]:
+    """``client`` is one of Service Quotas; ``operation`` lists what applies to the account, or the defaults."""
+    return list(pages(client, operation, ServiceCode="ec2").get("Quotas", ()))
+
+
 @one_call("list the zones that offer the instance type")
 def zones_offering(client: Client, instance_type: str) -> list[str]:
     """The names of the region's availability zones with the type."""

@@ -39,6 +39,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import check_quota
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
 
 Result = dict[str, Any]
@@ -67,7 +68,8 @@ def with_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
 class EfaInstance:
     """One set of nodes.
 
-    ``client`` talks to EC2; ``launcher`` does too, but does not repeat a call by itself.
+    ``client`` talks to EC2; ``launcher`` does too, but does not repeat a call by itself; ``quota_client`` talks to
+    Service Quotas, where these are to be looked at.
     """
 
     def __init__(
@@ -77,9 +79,10 @@ class EfaInstance:
         params: Mapping[str, Any],
         check_mode: bool,
         warn: Callable[[str], None],
+        quota_client: ec2.Client | None = None,
     ) -> None:
         self._client, self._launcher, self._params = client, launcher, with_defaults(params)
-        self._check_mode, self._warn = check_mode, warn
+        self._check_mode, self._warn, self._quota_client = check_mode, warn, quota_client
         self._progress = Progress()
         self._addresses = Addresses(client, self._params)
         self._launch: efa_launch.Launch | None = None
@@ -99,6 +102,8 @@ class EfaInstance:
                 self._launch = efa_launch.prepare(
                     self._client, params, plan.keep, plan.launch, self._check_mode, self._warn
                 )
+            if self._quota_client:
+                check_quota(self._client, self._quota_client, params, plan.launch + len(plan.start), self._warn)
         addresses = self._plan_addresses(plan)
         retag = self._tags_to_set(plan.keep)
         changed = bool(plan.changes or retag or (addresses and addresses.changes))

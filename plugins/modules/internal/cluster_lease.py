@@ -22,7 +22,6 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     details: Takes nothing.
-    support: full
   diff_mode:
     support: none
 options:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -19,6 +20,7 @@ FAMILIES = {
     "p": ("P", "L-417A185B", "L-7212CCBC"),
     "": ("Standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08"),
 }
+PAGE = 4
 DEFAULT = 1_000_000.0  # vCPUs; an account that AWS has been asked to raise
 
 _stock_list = ServiceQuotasBackend.list_aws_default_service_quotas
@@ -56,22 +58,23 @@ def check(backend: Any, kind: str, count: int, market: str | None) -> None:
 
 
 def _quotas() -> list[dict[str, Any]]:
-    records = []
+    titles = {}
     for name, on_demand, spot in FAMILIES.values():
-        for code, title in ((on_demand, f"Running On-Demand {name} instances"), (spot, f"All {name} Spot Requests")):
-            records.append(
-                {
-                    "ServiceCode": "ec2",
-                    "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
-                    "QuotaCode": code,
-                    "QuotaName": title,
-                    "Value": QUOTAS.get(code, DEFAULT),
-                    "Unit": "None",
-                    "Adjustable": True,
-                    "GlobalQuota": False,
-                }
-            )
-    return records
+        titles[on_demand] = f"Running On-Demand {name} instances"
+        titles[spot] = f"All {name} Spot Instance Requests"
+    return [
+        {
+            "ServiceCode": "ec2",
+            "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
+            "QuotaCode": code,
+            "QuotaName": title,
+            "Value": QUOTAS.get(code, DEFAULT),
+            "Unit": "None",
+            "Adjustable": True,
+            "GlobalQuota": False,
+        }
+        for code, title in sorted(titles.items(), key=lambda item: item[1])
+    ]
 
 
 def _list(self: Any, service_code: str) -> list[dict[str, Any]]:
@@ -89,8 +92,28 @@ def _get(self: Any, service_code: str, quota_code: str) -> dict[str, Any]:
     return stock
 
 
+def _page(quotas: list[dict[str, Any]], response: ServiceQuotasResponse) -> str:
+    start = int(json.loads(response.body).get("NextToken") or 0)
+    more = {"NextToken": str(start + PAGE)} if start + PAGE < len(quotas) else {}
+    return json.dumps({"Quotas": quotas[start : start + PAGE], **more})
+
+
+def _list_defaults(self: ServiceQuotasResponse) -> str:
+    code = str(json.loads(self.body).get("ServiceCode"))
+    return _page(self.backend.list_aws_default_service_quotas(code), self)
+
+
+def _list_applied(self: ServiceQuotasResponse) -> str:
+    """Only those with a value of the account's own: "If the applied quota value is not available for a quota, the quota
+    is not retrieved" (API reference, ListServiceQuotas)."""
+    code = str(json.loads(self.body).get("ServiceCode"))
+    quotas = self.backend.list_aws_default_service_quotas(code)
+    return _page([quota for quota in quotas if code != "ec2" or quota["QuotaCode"] in QUOTAS], self)
+
+
 def install() -> None:
     ServiceQuotasBackend.list_aws_default_service_quotas = _list
     ServiceQuotasBackend.get_service_quota = _get
-    ServiceQuotasResponse.list_service_quotas = ServiceQuotasResponse.list_aws_default_service_quotas
+    ServiceQuotasResponse.list_service_quotas = _list_applied
+    ServiceQuotasResponse.list_aws_default_service_quotas = _list_defaults
     ServiceQuotasResponse.get_aws_default_service_quota = ServiceQuotasResponse.get_service_quota

@@ -26,3 +26,29 @@ def test_an_image_with_another_sdk_is_said_and_none_is_refused(controller: Contr
     assert "has Neuron SDK 2.33.0 and neuron_sdk_version is 2.31.1: other packages" in " ".join(done.stdout.split())
     (said,) = controller.cases(("efa_nodes:account", {"efa_nodes_sdk_version": "2.29.1"}))
     assert said.startswith("AWS shows no image with Neuron SDK 2.29.1, there are those of 2.31.1, 2.33.0 (Deep")
+
+
+def test_a_quota_that_is_too_small_is_refused_before_anything_is_made(controller: Controller) -> None:
+    controller.api.clear_calls()
+    controller.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 128})
+    controller.api.control("POST", "quotas", {"code": "L-6B0D517C", "value": 0})
+    image = controller.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    controller.ec2.run_instances(ImageId=image, InstanceType="trn1.2xlarge", MinCount=1, MaxCount=1)
+    controller.api.clear_calls()
+    spot, fewer, two = controller.cases(
+        ("efa_nodes:account", {"efa_nodes_market": "spot", "efa_nodes_count": 1}),
+        ("efa_nodes:account", {"efa_nodes_instance_type": "trn1.2xlarge", "efa_nodes_interface_layout": "none"}),
+        ("efa_nodes:account", {}),
+    )
+    assert fewer == ""
+    assert "2 x trn1.32xlarge need 256 vCPUs, and the quota 'Running On-Demand Trn instances' of us-west-2" in two
+    assert "is 128, of which 8 are in use; ask for 264 at https://console.aws.amazon.com/servicequotas/" in two
+    assert "'All Trn Spot Instance Requests' of us-west-2 is 0, of which 0 are in use" in spot
+    assert controller.api.writes() == []
+
+
+def test_who_may_not_see_the_quota_is_told_so(controller: Controller) -> None:
+    controller.api.fault("ListServiceQuotas", "AccessDeniedException", times=1)
+    done = controller.role("efa_nodes:account")
+    assert done.returncode == 0, done.stdout
+    assert "The quota of trn1.32xlarge was not looked at" in " ".join((done.stdout + done.stderr).split())

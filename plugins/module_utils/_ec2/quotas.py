@@ -1,0 +1,73 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Whether an account's quota of vCPUs has room for a launch. Pure.
+
+Sources: EC2 user guide, "On-Demand Instance quotas" and "Spot Instance quotas": one quota for a group of families, in
+vCPUs of running instances, named "Running On-Demand Trn instances" and "All Trn Spot Instance Requests"; the names, and
+not the codes, tell the families. What is launched into a reservation that is named was counted when it was reserved;
+Capacity Blocks are always so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+_NAMES = {
+    "on-demand": re.compile(r"Running On-Demand (.+) instances"),
+    "spot": re.compile(r"All (.+) Spot Instance Requests"),
+}
+LINK = "https://console.aws.amazon.com/servicequotas/home/services/ec2/quotas/{code}?region={region}"
+
+
+class Quota(NamedTuple):
+    """``vcpus`` may run at once."""
+
+    name: str
+    code: str
+    vcpus: int
+
+
+def counts(params: Mapping[str, Any]) -> bool:
+    """Whether a launch needs room in a quota."""
+    reservation = params.get("capacity_reservation") or {}
+    return params["market"] in _NAMES and not (reservation.get("id") or reservation.get("resource_group_arn"))
+
+
+def _covers(group: str, instance_type: str) -> bool:
+    """Whether "Standard (A, C, D)", "G and VT" or "P4, P3 and P2" has a type's family, perhaps with its generation."""
+    family = re.match(r"([a-z]+)(\d*)", instance_type)
+    words = {word.lower() for word in re.findall(r"[A-Za-z0-9]+", group)} - {"standard", "and"}
+    return bool(family and {family.group(1), family.group()} & words)
+
+
+def quota_of(quotas: Iterable[Mapping[str, Any]], instance_type: str, market: str) -> Quota | None:
+    """The quota that a type belongs to; None where none has that name. The first of two of one name counts."""
+    for item in quotas:
+        match = _NAMES[market].fullmatch(item["QuotaName"])
+        if match and _covers(match.group(1), instance_type):
+            return Quota(item["QuotaName"], item["QuotaCode"], int(item["Value"]))
+    return None
+
+
+def rivals(instances: Iterable[Mapping[str, Any]], quota: Quota, market: str) -> list[str]:
+    """The types of those instances that use the quota, one entry each."""
+    group = next(match.group(1) for match in (_NAMES[market].fullmatch(quota.name),) if match)
+    lifecycle = "spot" if market == "spot" else ""
+    return [
+        item["InstanceType"]
+        for item in instances
+        if (item.get("InstanceLifecycle") or "") == lifecycle and _covers(group, item["InstanceType"])
+    ]
+
+
+def problem(quota: Quota, used: int, count: int, instance_type: str, vcpus: int, region: str) -> str:
+    """Why ``count`` nodes of ``vcpus`` each do not fit; '' where they do."""
+    needed = count * vcpus
+    if used + needed <= quota.vcpus:
+        return ""
+    return (
+        f"{count} x {instance_type} need {needed} vCPUs, and the quota '{quota.name}' of {region} is {quota.vcpus}, of "
+        f"which {used} are in use; ask for {used + needed} at {LINK.format(code=quota.code, region=region)}, or take "
+        "fewer nodes (count, for the playbooks trainium_node_count)"
+    )

@@ -1,0 +1,87 @@
+"""Whether a quota of vCPUs has room for a launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.quotas import (
+    Quota,
+    counts,
+    problem,
+    quota_of,
+    rivals,
+)
+
+NAMES = (
+    "Running Dedicated trn1 Hosts",
+    "Running On-Demand G and VT instances",
+    "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances",
+    "Running On-Demand Trn instances",
+    "All P4, P3 and P2 Spot Instance Requests",
+    "All P5 Spot Instance Requests",
+    "All Trn Spot Instance Requests",
+)
+QUOTAS = [{"QuotaName": name, "QuotaCode": f"L-{number}", "Value": 8.0} for number, name in enumerate(NAMES)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "market", "code"),
+    [
+        ("trn1.32xlarge", "on-demand", "L-3"),
+        ("trn1n.32xlarge", "on-demand", "L-3"),
+        ("trn2u.48xlarge", "spot", "L-6"),
+        ("p4de.24xlarge", "spot", "L-4"),
+        ("p5en.48xlarge", "spot", "L-5"),
+        ("g5.xlarge", "on-demand", "L-1"),
+        ("t3.micro", "on-demand", "L-2"),
+        ("m5.2xlarge", "on-demand", "L-2"),
+    ],
+)
+def test_the_name_of_a_quota_tells_its_families(kind: str, market: str, code: str) -> None:
+    quota = quota_of(QUOTAS, kind, market)
+    assert quota
+    assert (quota.code, quota.vcpus) == (code, 8)
+
+
+def test_other_families_have_none() -> None:
+    assert quota_of(QUOTAS, "inf2.xlarge", "on-demand") is None
+
+
+@pytest.mark.parametrize(
+    ("market", "reservation", "expected"),
+    [
+        ("on-demand", None, True),
+        ("spot", {}, True),
+        ("on-demand", {"preference": "open", "id": None}, True),
+        ("on-demand", {"id": "cr-1"}, False),
+        ("on-demand", {"resource_group_arn": "arn:aws:resource-groups:us-west-2:1:group/a"}, False),
+        ("capacity-block", {"id": "cr-1"}, False),
+    ],
+)
+def test_what_was_reserved_needs_no_further_room(market: str, reservation: Any, expected: bool) -> None:
+    assert counts({"market": market, "capacity_reservation": reservation}) is expected
+
+
+def test_only_instances_of_the_same_families_and_market_are_rivals() -> None:
+    instances = [
+        {"InstanceType": "trn1.2xlarge"},
+        {"InstanceType": "trn2.48xlarge"},
+        {"InstanceType": "trn1.32xlarge", "InstanceLifecycle": "spot"},
+        {"InstanceType": "trn1.32xlarge", "InstanceLifecycle": "capacity-block"},
+        {"InstanceType": "t3.micro"},
+    ]
+    quota = Quota("Running On-Demand Trn instances", "L-3", 8)
+    assert rivals(instances, quota, "on-demand") == ["trn1.2xlarge", "trn2.48xlarge"]
+    assert rivals(instances, Quota(NAMES[-1], "L-6", 8), "spot") == ["trn1.32xlarge"]
+
+
+def test_the_sentence_has_the_numbers_and_the_link() -> None:
+    quota = Quota("Running On-Demand Trn instances", "L-3", 128)
+    assert problem(quota, 0, 1, "trn1.32xlarge", 128, "us-west-2") == ""
+    said = problem(quota, 8, 2, "trn1.32xlarge", 128, "us-west-2")
+    assert said.startswith(
+        "2 x trn1.32xlarge need 256 vCPUs, and the quota 'Running On-Demand Trn instances' of us-west-2"
+    )
+    assert "is 128, of which 8 are in use; ask for 264 at https://" in said
+    assert "/quotas/L-3?region=us-west-2, or take fewer nodes" in said
