@@ -15,7 +15,7 @@ def test_by_default_the_nodes_get_the_image_of_their_sdk(controller: Controller)
     (image,) = set(re.findall(r'"ImageId": "(ami-\w+)"', done.stdout))
     (found,) = controller.ec2.describe_images(ImageIds=[image])["Images"]
     assert found["Name"].startswith("Deep Learning Base Neuron AMI (Ubuntu 24.04)")
-    assert found["Description"].endswith("Neuron SDK 2.31.1")
+    assert found["Description"].endswith("Neuron SDK 2.29.1")
     assert "has Neuron SDK" not in done.stdout
     assert controller.api.writes() == []
 
@@ -23,9 +23,9 @@ def test_by_default_the_nodes_get_the_image_of_their_sdk(controller: Controller)
 def test_an_image_with_another_sdk_is_said_and_none_is_refused(controller: Controller) -> None:
     done = controller.role("efa_nodes:account", "-e", f"trainium_image_ssm_parameter={LATEST}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "has Neuron SDK 2.33.0 and neuron_sdk_version is 2.31.1: other packages" in " ".join(done.stdout.split())
-    (said,) = controller.cases(("efa_nodes:account", {"efa_nodes_sdk_version": "2.29.1"}))
-    assert said.startswith("AWS shows no image with Neuron SDK 2.29.1, there are those of 2.31.1, 2.33.0 (Deep")
+    assert "has Neuron SDK 2.33.0 and neuron_sdk_version is 2.29.1: other packages" in " ".join(done.stdout.split())
+    (said,) = controller.cases(("efa_nodes:account", {"efa_nodes_sdk_version": "2.27.1"}))
+    assert said.startswith("AWS shows no image with Neuron SDK 2.27.1, there are those of 2.29.1, 2.33.0 (Deep")
 
 
 def test_a_quota_that_is_too_small_is_refused_before_anything_is_made(controller: Controller) -> None:

@@ -36,3 +36,12 @@ def test_a_preference_names_no_capacity(reservation: dict[str, Any], group: str,
         "efa_nodes_capacity_reservation": reservation,
     }
     assert environment.from_string(variables["__efa_nodes_group"]).render(given) == (group if wanted else "")
+
+
+def test_the_image_and_the_roles_of_the_nodes_want_one_sdk() -> None:
+    defaults = [
+        str(yaml.safe_load((REPOSITORY / f"roles/{role}/defaults/main.yml").read_text())[f"{role}_sdk_version"])
+        for role in ("neuron", "neuron_venv", "efa_nodes")
+    ]
+    wanted = defaults[0]
+    assert defaults[1:] == [f"{{{{ neuron_sdk_version | default('{wanted}') }}}}"] * 2

@@ -256,6 +256,13 @@ def test_quotas_are_shown_and_enforced(lab: Any) -> None:
     lab.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 128})
     quota = lab.client("service-quotas").get_service_quota(ServiceCode="ec2", QuotaCode="L-2C3B7624")["Quota"]
     assert quota["Value"] == 128
+    listed = {}
+    for operation in ("list_service_quotas", "list_aws_default_service_quotas"):
+        pages = lab.client("service-quotas").get_paginator(operation).paginate(ServiceCode="ec2")
+        listed[operation] = [item["QuotaName"] for page in pages for item in page["Quotas"]]
+    # What the account never had raised is among the defaults only.
+    assert listed.pop("list_service_quotas") == ["Running On-Demand Trn instances"]
+    assert "All Trn Spot Instance Requests" in listed.pop("list_aws_default_service_quotas")
     lab.run()
     assert lab.code_of(lab.run) == "VcpuLimitExceeded"
 
@@ -268,8 +275,9 @@ def test_images_have_parameters_and_exist(lab: Any) -> None:
     images = lab.ec2.describe_images(ImageIds=[parameter["Value"] for parameter in found])["Images"]
     assert len(images) == 3
     assert {image["ImageOwnerAlias"] for image in images} == {"amazon"}
-    older = lab.by("description", "*Neuron SDK 2.29*")
-    assert len(lab.ec2.describe_images(Owners=["amazon"], Filters=older)["Images"]) == 1
+    older = lab.by("description", "*Neuron SDK 2.29.1*")
+    names = {image["Name"] for image in lab.ec2.describe_images(Owners=["amazon"], Filters=older)["Images"]}
+    assert names == {f"Deep Learning {kind} (Ubuntu 24.04) 20260501" for kind in ("Base Neuron AMI", "AMI Neuron")}
 
 
 def test_nat_gateways_are_found_by_their_tags(lab: Any) -> None:
