@@ -233,6 +233,12 @@ KINDS: dict[str, Kind] = {
         frozenset({"credentials", "files"}),
     ),
     "host": Kind(_matches(rf"{_NAME}(\.{_NAME})*"), _always("a host name of letters, digits, hyphens, dots and _")),
+    # ParallelCluster allows no more, and the name is part of others.
+    "cluster_name": Kind(
+        _matches(r"[A-Za-z][A-Za-z0-9-]{0,59}"), _always("a letter and then up to 59 letters, digits and hyphens")
+    ),
+    # The value of a tag, by which EC2 finds: there * and ? stand for anything.
+    "cluster_tag": Kind(_matches(r"[^*?\s]{1,256}"), _always("the value of the tag trainium:cluster, without * and ?")),
     "region": Kind(_matches(r"[a-z]{2,}(-[a-z]+)+-[0-9]+"), _always("a region of AWS such as us-west-2")),
     "instance_type": Kind(_matches(r"[a-z][a-z0-9-]*\.[a-z0-9-]+"), _always("an instance type such as trn1.32xlarge")),
     "id": Kind(_identifier, lambda rule: f"an id such as {rule['prefix']}-0123456789abcdef0", frozenset({"prefix"})),

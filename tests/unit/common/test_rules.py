@@ -22,6 +22,8 @@ VALUES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
         ["host", "ftp://host/a", "https://me:pw@host", "https:///a", "http://h:x/", "http://h/a b"],
     ),
     "host": ({}, ["ip-10-0-0-1", "a.example.com", "a_b"], ["a b", "-a", f"{'a' * 64}", "a..b", ""]),
+    "cluster_name": ({}, ["demo", "a" * 60], ["my cluster", "1a", "a_b", "a" * 61, "*", ""]),
+    "cluster_tag": ({}, ["demo", "a_b", "1"], ["*", "d?mo", "a b", "", "a" * 257]),
     "region": ({}, ["us-west-2", "us-gov-east-1"], ["us-west", "US-WEST-2", ""]),
     "instance_type": ({}, ["trn2u.48xlarge", "u-6tb1.metal"], ["trn1", "TRN1.2xlarge"]),
     "id": ({"prefix": "subnet"}, ["subnet-0123456789abcdef0"], ["subnet-1", "sg-0123456789abcdef0"]),
