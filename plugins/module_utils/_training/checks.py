@@ -17,6 +17,7 @@ RESERVED = frozenset(
         "environment.json",
         "job.sh",
         "restart.sh",
+        "tensorboard",
         "compile.exit",
         "train.exit",
         "compile.batch",

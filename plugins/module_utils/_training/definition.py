@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "script": "",
     "args": {},
     "steps": 0,
+    "tensorboard": "",
     "nodes": 0,
     "min_nodes": 0,
     "processes_per_node": "auto",
@@ -67,7 +68,7 @@ DEFAULTS: dict[str, Any] = {
 # A script of one's own has nothing to do with the preset's data and arguments.
 OF_A_SCRIPT = (
     *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "secrets", "compile", "steps"),
-    *("checkpoint", "requeue", "stopped_by", "needs", "dataset"),
+    *("checkpoint", "requeue", "stopped_by", "tensorboard", "needs", "dataset"),
 )
 # What presets say of the nodes; it is no part of the job.
 OF_A_PRESET = ("needs", "dataset")
@@ -109,6 +110,8 @@ def resolve(
     # Of a preset only: what a user writes is taken as it is.
     whole = complete(definition, presets, {"{directory}": context["directory"], "{folder}": folder})
     least = min(int(whole["min_nodes"]) or count, count)
+    if whole["tensorboard"] != "":
+        check_path("tensorboard", whole["tensorboard"])
     # Not in the digest: one whose Capacity Block is extended stays the same job.
     ends_at = min(filter(None, (whole["ends_at"], context.get("block_ends_at"))), key=end_epoch, default="")
     limited = {**whole["args"], **_limited(whole["compile"]), **whole["compile"]["args"]}

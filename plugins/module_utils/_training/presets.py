@@ -132,7 +132,8 @@ def _bert_large(name: str, mode: str, steps: int, length: int, sizes: tuple[int,
     )
     dataset = {"source": f"s3://neuron-s3/training_datasets/{_HDF5}/{data}.tar", "signed": False}
     alone = {"requeue": False, "checkpoint": {"resume": False}} if mode == _COPIED else {}
-    return {**_BERT_LARGE, **begun, **alone, "name": f"{name}{mode}", "steps": steps, "dataset": dataset}
+    about = {"name": f"{name}{mode}", "steps": steps, "dataset": dataset, "tensorboard": output}
+    return {**_BERT_LARGE, **begun, **alone, **about}
 
 
 def _phase2(name: str, mode: str, end: int, **args: Any) -> Definition:

@@ -79,6 +79,7 @@ def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any
         "needs": _NXD_NEEDS,
         "secrets": TOKEN,
         "processes_per_node": "32",
+        "tensorboard": f"{{directory}}/output/{name}",
         "time_limit": "14-00:00:00",
         **started(script, data, **more.pop("args")),
         **more,
@@ -103,6 +104,7 @@ _LLAMA3_8B = _nxd(
         "data_dir": "{directory}/data/wikicorpus_llama3_tokenized_8k",
         "metrics_file": "{directory}/output/llama3-8b/results.json",
         "checkpoint_dir": "{directory}/output/llama3-8b",
+        "output_dir": "{directory}/output/llama3-8b",
         "checkpoint_freq": 500,
         "num_kept_checkpoint": 3,
         "start_resume": "nxd",
@@ -211,6 +213,7 @@ _LORA: Definition = {
         logging_steps=1,
     ),
     "name": "llama3-8b-lora",
+    "tensorboard": "{directory}/output/llama3-8b-lora",
     # Optimum Neuron's Trainer refuses resume_from_checkpoint (trainers/transformers.py): it would begin anew.
     "checkpoint": {"resume": False},
     "requeue": False,

@@ -70,5 +70,7 @@ def trainings(directory: str, name: str, folder: str, limit: int, known: Mapping
         steps = steps_wanted(record, report)
         job = NO_JOB if report else _job(record.get("job_id") or 0, log, steps, record)
         described_job = described(item, record, report, job, log.is_file())
-        result.append({**described_job, "path": str(path), "log": str(log)})
+        # Where the script writes events of its own; the folder itself may be on another node.
+        events = (path / "tensorboard").is_symlink()
+        result.append({**described_job, "path": str(path), "log": str(log), "events": events})
     return result

@@ -71,6 +71,9 @@ trainings:
     log_here:
       description: Whether this host has the log. Without shared storage it is on the job's first node.
       type: bool
+    events:
+      description: Whether its script may write TensorBoard events of its own, below C(tensorboard) in its folder.
+      type: bool
     job_id:
       description: The number that Slurm gave it; 0 where there is none.
       type: int

@@ -75,6 +75,11 @@ def play(head: Path, name: str, *arguments: str, **variables: Any) -> subprocess
 def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
     (head / "jobs" / FOLDER / "train.log").write_text(RESUMED, encoding="utf-8")
     (head / "jobs" / FOLDER / "report.json").write_text(json.dumps(REPORT), encoding="utf-8")
+    events = head / "output" / "runs" / "a" / "events.out.tfevents.1671580040.n1.7.0"
+    events.parent.mkdir(parents=True)
+    events.write_bytes(b"of the script")
+    (events.parent / "other").write_bytes(b"")
+    (head / "jobs" / FOLDER / "tensorboard").symlink_to(head / "output")
     prices = {"trn1.32xlarge": 21.5}
     done = play(head, "report", trainium_price_per_hour=prices)
     assert done.returncode == 0, done.stdout
@@ -86,7 +91,10 @@ def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
     assert (metrics["summary"]["restarts"], metrics["summary"]["steps_redone"]) == (1, 20)
     assert metrics["cost"]["usd"] == 21.5
     assert "<h1>bert</h1>" in (reports / "report.html").read_text(encoding="utf-8")
-    assert len(list((reports / "tensorboard" / "bert").iterdir())) == 1
+    own, fetched = sorted(path for path in (reports / "tensorboard" / "bert").rglob("*") if path.is_file())
+    assert own.name.endswith(".trainium")
+    assert fetched == reports / "tensorboard" / "bert" / "script" / "runs" / "a" / events.name
+    assert fetched.read_bytes() == b"of the script"
     again = play(head, "report", trainium_price_per_hour=prices)
     assert "changed=0 " in again.stdout, again.stdout
 

@@ -44,6 +44,7 @@ KEYS: dict[str, type] = {
     "secrets": dict,
     "needs": dict,
     "dataset": dict,
+    "tensorboard": str,
 }
 NEEDS = {"sdk": tuple, "python": tuple, "systems": tuple, "shared": bool}
 COMPILE = {"enabled": bool, "steps": int, "steps_argument": str, "args": dict, "time_limit": str}
@@ -90,6 +91,14 @@ def test_fetches_one_commit_by_checksum(name: str) -> None:
         assert re.fullmatch(r"sha256:[0-9a-f]{64}", file["checksum"])
         # The checksum of an empty file is that of a download that failed.
         assert not file["checksum"].startswith("sha256:e3b0c442")
+
+
+@each
+def test_its_events_are_looked_for_where_it_writes_them(name: str) -> None:
+    args, folder = PRESETS[name]["args"], PRESETS[name].get("tensorboard", "")
+    written = [args[key] for key in ("tb_dir", "exp_manager.explicit_log_dir", "output_dir") if key in args]
+    # The collection's own is made from its log.
+    assert folder == "" if name == "bert" else f"{written[0]}/".startswith(f"{folder}/")
 
 
 @each
