@@ -82,9 +82,10 @@ def main() -> None:
         found = ec2.describe_capacity_reservation(client, reservation) if reservation else {}
         if found is None:
             raise TrainiumError(f"There is no capacity reservation {reservation}; check capacity_reservation_id")
+        ends_at = instances_end(found)
     except TrainiumError as error:
         module.fail_json(msg=f"neuron_capacity_info: {error}.", **error.details)
-    module.exit_json(changed=False, zones=zones, ends_at=instances_end(found or {}))
+    module.exit_json(changed=False, zones=zones, ends_at=ends_at)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ def _llama2(size: str, like: str, script: tuple[tuple[str, str], ...], **args: A
         "fetch": nxd_files(*script, _CONFIGURATIONS[size]),
         "args": {**kept, key: data["data"], "seq_len": 4096, **args},
         "prepare": {**base["prepare"], "args": data},
+        "tensorboard": base["tensorboard"].replace(like, name),
     }
 
 
@@ -113,6 +114,7 @@ def _neox(size: str, checksum: str, model: str, steps: int, tensor: int, warmup:
             "shared": True,
         },
         "steps": steps,
+        "tensorboard": f"{{directory}}/output/gpt-neox-{size}",
         "nodes": 4,
         "processes_per_node": "32",
         "time_limit": "14-00:00:00",
