@@ -8,16 +8,20 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import image_names
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, family
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, family, is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import package_changes as plan
 from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
 
 
 @takes(str, "an instance type such as 'trn1.32xlarge'")
-def instance_hardware(value: Any) -> dict[str, int]:
-    """EFA interfaces, Neuron devices and NeuronCores of an instance type; 0 of what it has not or is not known."""
+def instance_hardware(value: Any) -> dict[str, int | bool]:
+    """EFA interfaces, Neuron devices and NeuronCores of an instance type; 0 of what it has not or is not known.
+
+    ``neuron``: whether its family has Neuron devices, also where their number is not known.
+    """
     known = TYPES.get(value)
     return {
+        "neuron": is_neuron(value),
         "efa_interfaces": known.efa if known else 0,
         "neuron_devices": known.devices if known else 0,
         "neuron_cores": known.devices * known.cores[0] if known and known.cores else 0,

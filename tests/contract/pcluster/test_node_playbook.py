@@ -54,6 +54,18 @@ NODES: dict[str, tuple[Item, str, list[str]]] = {
         "1.49.0",
         ["efa 1.49.0 8", *OWN[1:]],
     ),
+    "trn1 with exporters": (
+        {"instance_type": "trn1.32xlarge", "parallelcluster_exporters": True},
+        "",
+        [*OWN[:3], "monitoring head ['localhost']", CHECKED],
+    ),
+    "trn2.3xlarge": ({"instance_type": "trn2.3xlarge"}, "1.49.0", ["efa 1.49.0 1", *OWN[1:]]),
+    "inf2": ({"instance_type": "inf2.8xlarge"}, "1.49.0", ["efa 1.49.0 0", *OWN[1:]]),
+    "a type that is newer than this collection": (
+        {"instance_type": "trn9.48xlarge", "parallelcluster_efa": "efa"},
+        "1.49.0",
+        ["efa 1.49.0 0", *OWN[1:]],
+    ),
     "GPUs": (
         {"instance_type": "p4d.24xlarge", "parallelcluster_neuron": False},
         "1.49.0",
@@ -85,10 +97,12 @@ def collection(folder: Path) -> Path:
         f"AnsibleModule({{}}).exit_json(efa={{'installer': Path({str(folder / 'installer')!r}).read_text()}})\n"
     )
     own = {"efa": ["main"], "neuron": ["main"], "neuron_venv": ["main", "verify"], "acceptance": ["on_head", "on_node"]}
+    own["monitoring"] = ["main"]
     for role, tasks in [(role, tasks) for role, names in own.items() for tasks in names]:
         path = root / "roles" / role / "tasks" / f"{tasks}.yml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        said = {"efa": f" {SAY}", "neuron": ""}.get(role, f" {tasks}")
+        monitoring = " {{ monitoring_host }} {{ monitoring_neuron_nodes }}"
+        said = {"efa": f" {SAY}", "neuron": "", "monitoring": monitoring}.get(role, f" {tasks}")
         line = f"{{{{ node_name }}}}: {role}{said}"
         task = {
             "name": "Say",
