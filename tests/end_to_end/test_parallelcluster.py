@@ -74,9 +74,13 @@ def test_other_variables_of_the_nodes_stop_the_fleet_only_where_that_is_wanted(s
 
     assert sandbox.playbook("update_nodes", *other).returncode == 0
     head = next(one for one in sandbox.instances("running") if tag(one, "parallelcluster:node-type") == "HeadNode")
-    limits = "cat /etc/security/limits.d/60-trainium-nofile.conf"
-    shown = sandbox.on_node(head["PrivateIpAddress"], f"/opt/slurm/bin/srun --chdir=/tmp {limits}").output
+    files = "/etc/security/limits.d/60-trainium-nofile.conf /etc/trainium-compile-cache"
+    shown = sandbox.on_node(head["PrivateIpAddress"], f"/opt/slurm/bin/srun --chdir=/tmp cat {files}").output
     assert "soft nofile 32768" in shown
+    assert f"s3://trainium-{CLUSTER}-" in shown
+    # The prolog has found the node good, or there would be no answer.
+    accepted = "/opt/slurm/bin/srun --chdir=/tmp ls /run/trainium-accepted /opt/aws_neuron_venv_pytorch/bin/torchrun"
+    sandbox.on_node(head["PrivateIpAddress"], accepted)
     assert set(sandbox.playbook("update_nodes", *other).changed.values()) == {0}
 
 
