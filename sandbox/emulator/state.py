@@ -24,6 +24,10 @@ QUOTAS: dict[str, float] = {}
 # What each instance has written to its console.
 CONSOLES: dict[str, str] = {}
 
+# Access key -> the statements of its IAM policy, and which actions it had use for.
+POLICIES: dict[str, list[dict[str, Any]]] = {}
+USED: dict[str, set[str]] = {}
+
 # Seconds that every call takes, as over a network.
 LATENCY = {"seconds": 0.0}
 
@@ -50,5 +54,7 @@ def clear() -> None:
     CALLS.clear()
     QUOTAS.clear()
     CONSOLES.clear()
+    POLICIES.clear()
+    USED.clear()
     LATENCY["seconds"] = 0.0
     WAITING.update(STARTED_WITH)

@@ -86,10 +86,30 @@ class Api:
     def capacity(self, instance_type: str, zone: str, count: int) -> None:
         self.control("POST", "capacity", {"instance_type": instance_type, "zone": zone, "count": count})
 
+    def limit(self, access_key: str, policies: list[str]) -> None:
+        """Let an access key do what the policies in docs/iam allow, and nothing else."""
+        statements = [one for name in policies for one in policy(name)]
+        self.control("POST", "policies", {"access_key": access_key, "statements": statements})
+
+    def used(self, access_key: str) -> set[str]:
+        """The actions that a limited access key has needed, or may do without being asked."""
+        return set(self.control("GET", "policies").get(access_key, ()))
+
     def stop(self) -> None:
         self._process.terminate()
         self._process.wait(timeout=30)
         self._folder.cleanup()
+
+
+def policy(name: str) -> list[dict[str, Any]]:
+    """The statements of a policy in docs/iam."""
+    found: list[dict[str, Any]] = json.loads((REPOSITORY / "docs" / "iam" / f"{name}.json").read_text())["Statement"]
+    return found
+
+
+def actions(name: str) -> set[str]:
+    """The actions of a policy in docs/iam."""
+    return {action for statement in policy(name) for action in statement["Action"]}
 
 
 class Account:

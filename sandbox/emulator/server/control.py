@@ -12,7 +12,7 @@ from typing import Any
 from sandbox.emulator import faults, state
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.launch import lifecycle
-from sandbox.emulator.server import calls, guard, hosts, names
+from sandbox.emulator.server import calls, guard, hosts, names, policy
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
 
 LOG = logging.getLogger("emulator")
@@ -98,6 +98,9 @@ class Application:
             seen.update(status=status, headers=headers)
 
         service, action = entry["service"], entry["action"]
+        refused = policy.refusal(environ, entry)
+        if refused:
+            return answer_error(environ, start, service, *refused)
         if (service, action) == ("imagebuilder", "GET /GetImage"):
             return _image(environ, start)
         unknown = f"The sandbox does not know {action} as it was used."
@@ -168,8 +171,8 @@ def _control(path: str, method: str, body: Any) -> Any:
         return _faults(method, body)
     elif path == "capacity":
         return _capacity(method, body)
-    elif path == "console":
-        state.CONSOLES[body["instance_id"]] = state.CONSOLES.get(body["instance_id"], "") + body["text"]
+    elif path in ("console", "policies"):
+        return _of_one(path, method, body)
     elif path == "waiting":
         if method == "POST":
             state.WAITING.update(state.waiting(body))
@@ -181,6 +184,15 @@ def _control(path: str, method: str, body: Any) -> Any:
     else:
         raise ValueError("no such path")
     return {}
+
+
+def _of_one(path: str, method: str, body: Any) -> dict[str, list[str]]:
+    """What an instance writes to its console, and what an access key may do and had use for."""
+    if path == "console":
+        state.CONSOLES[body["instance_id"]] = state.CONSOLES.get(body["instance_id"], "") + body["text"]
+    elif method == "POST":
+        state.POLICIES[body["access_key"]] = list(body["statements"])
+    return {key: sorted(used) for key, used in list(state.USED.items())}
 
 
 def _faults(method: str, body: Any) -> list[dict[str, Any]]:

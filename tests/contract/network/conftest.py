@@ -36,6 +36,13 @@ class Controller:
         # Further variables of the environment.
         self.environment: dict[str, str] = {}
         self.ec2: Any = self.client("ec2")
+        # That of whoever runs the playbooks.
+        self.access_key = CREDENTIALS["AWS_ACCESS_KEY_ID"]
+
+    def limit(self, name: str) -> None:
+        """From now on whoever runs the playbooks may do what the policy in docs/iam allows, and nothing else."""
+        self.access_key = name
+        self.api.limit(name, [name])
 
     def client(self, service: str, region: str = REGION) -> Any:
         make: Callable[..., Any] = boto3.client
@@ -55,6 +62,7 @@ class Controller:
             if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_")) and not key.lower().endswith("_proxy")
         }
         environment.update(CREDENTIALS, AWS_ENDPOINT_URL=self.api.url, AWS_EC2_METADATA_DISABLED="true")
+        environment["AWS_ACCESS_KEY_ID"] = self.access_key
         environment.update(self.environment, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
         command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", *options]
         return subprocess.run(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from sandbox.emulator.server.control import CALLER
+from tests.contract.conftest import actions, policy
 from tests.contract.network.conftest import Controller, changed
 
 NAME = "bert"
@@ -58,6 +59,7 @@ def foreign(controller: Controller) -> Item:
     """
     controller.variables.update(
         trainium_cluster_name=NAME,
+        trainium_key_name="own",
         trainium_backend="pcluster",
         trainium_public_ip="primary",
         network_address_service=f"{controller.api.url}/sandbox-api/address",
@@ -84,6 +86,7 @@ def look(controller: Controller, vpc: str) -> Item:
 @pytest.fixture(scope="module")
 def made(controller: Controller, foreign: Item) -> int:
     """The network that the tests share; how many tasks changed something."""
+    controller.limit("network")
     controller.api.clear_calls()
     return changed(controller.role("network"))
 
@@ -127,6 +130,14 @@ def test_every_subnet_reaches_s3_without_the_nat_gateway(controller: Controller,
     assert sorted(endpoint["RouteTableIds"]) == sorted(table["RouteTableId"] for table in tables)
     associated = {entry["SubnetId"] for table in tables for entry in table["Associations"]}
     assert associated == {item["SubnetId"] for item in controller.ec2.describe_subnets(Filters=MINE)["Subnets"]}
+
+
+def test_its_policy_allows_what_it_does_and_nothing_else(controller: Controller, made: int) -> None:
+    used = controller.api.used("network")
+    assert used <= actions("network") | {"sts:GetCallerIdentity"}
+    # What only a run needs that finds another key, route or rule than the wanted one, or a region that names no zones.
+    (seldom,) = [one["Action"] for one in policy("network") if one["Sid"] == "ChangeIt"]
+    assert actions("network") - used == set(seldom)
 
 
 def test_ssh_comes_from_the_callers_public_address(controller: Controller, made: int) -> None:
@@ -190,7 +201,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
     controller.environment = {"http_proxy": proxy, "no_proxy": "127.0.0.1"}
     controller.api.clear_calls()
     try:
-        through, page, silent, laptop, private_access, own_subnets, other, planted = controller.cases(
+        through, page, silent, laptop, private_access, own_subnets, other, planted, shared = controller.cases(
             ("network:callers", {"network_address_service": service}),
             ("network:callers", {"network_address_service": f"{service}login"}),
             ("network:callers", {"network_address_service": "http://127.0.0.1:9/"}),
@@ -199,6 +210,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
             ("network:reach", {**private, "trainium_subnet_ids": ["subnet-1"]}),
             ("network", {"trainium_owner": "somebody"}),
             ("network", {"network_key_name": "planted"}),
+            ("network:key", {"network_key_name": NAME}),
         )
     finally:
         controller.environment = {}
@@ -211,6 +223,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
     assert private_access == own_subnets == ""
     assert other.startswith(f"The cluster {NAME} in us-west-2 belongs to arn:aws:")
     assert "and you are somebody; take another trainium_cluster_name" in other
+    assert shared == ""
     assert "key pair planted in us-west-2 is not this cluster's and holds another public key" in planted
     assert controller.api.writes() == []
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import REPOSITORY
+from tests.contract.conftest import REPOSITORY, actions
 from tests.contract.network.conftest import Controller, changed
 
 MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
@@ -105,6 +105,7 @@ def _state(item: dict[str, Any]) -> str:
 def worlds(controller: Controller) -> World:
     """The cluster's network, and one of somebody else's beside it."""
     controller.variables["trainium_cluster_name"] = "bert"
+    controller.limit("teardown")
     World(controller, FOREIGN, "foreign")
     return World(controller, MINE, "bert")
 
@@ -145,6 +146,8 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     ]
     assert left(controller, MINE) == {}
     assert left(controller, FOREIGN) == foreign
+    # Its policy allows what it did and nothing else.
+    assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown")
 
 
 def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> None:

@@ -1,0 +1,35 @@
+"""The policies in docs/iam, with the modules of nodes: they allow what is needed and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.contract.conftest import actions, policy
+
+Account = Any
+# What the role efa_nodes does beside the modules.
+GROUPS = {"ec2:CreatePlacementGroup", "ec2:DeletePlacementGroup", "ec2:DescribePlacementGroups"}
+
+
+def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
+    cloud.environment["AWS_ACCESS_KEY_ID"] = "nodes"
+    cloud.ec2.create_key_pair(KeyName="key")
+    cloud.api.limit("nodes", ["nodes"])
+    (identity,) = cloud.efa(count=1, key_name="key", public_ip="primary")["instance_ids"]
+    arguments = {"cluster_name": "bert", "path": "/nonexistent/pins", "timeout": 0}
+    assert cloud.run("internal.host_keys", arguments)["unknown"] == [identity]
+    cloud.efa(count=1, state="stopped")
+    cloud.efa(count=1, key_name="key", public_ip="primary")
+    assert cloud.efa(state="absent")["changed"]
+    used = cloud.api.used("nodes")
+    # Volumes are only looked at where some are wanted.
+    assert actions("nodes") - used == {*GROUPS, "ssm:GetParameter", "ec2:DescribeVolumes"}
+    assert used <= actions("nodes")
+
+
+def test_a_call_without_its_statement_is_refused_in_one_sentence(cloud: Account) -> None:
+    cloud.environment["AWS_ACCESS_KEY_ID"] = "nodes"
+    rest = [one for one in policy("nodes") if one["Sid"] != "Launch"]
+    cloud.api.control("POST", "policies", {"access_key": "nodes", "statements": rest})
+    assert "UnauthorizedOperation" in cloud.refused(count=1)
+    assert cloud.instances() == []
