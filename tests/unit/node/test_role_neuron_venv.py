@@ -19,7 +19,7 @@ def arguments(installer: str, **given: Any) -> list[str]:
     for file in ("defaults/main.yml", "vars/main.yml"):
         variables.update(yaml.safe_load((ROLE / file).read_text()))
     trusted = {name: trust_as_template(value) if isinstance(value, str) else value for name, value in variables.items()}
-    templar = Templar(loader=DataLoader(), variables={**trusted, **given})
+    templar = Templar(loader=DataLoader(), variables={**trusted, "__neuron_venv_requirements": [], **given})
     found: list[str] = templar.template(trust_as_template("{{ __neuron_venv_" + installer + " }}"))
     return found
 
