@@ -12,7 +12,7 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import f
 @takes(is_listed, "a list of networks")
 def wide_networks(value: Any, smallest_prefix: Any = 16) -> list[str]:
     """What is wrong with a list of networks from which somebody may log in."""
-    return networks.wide_networks([str(item) for item in value], int(smallest_prefix))
+    return networks.wide_networks([str(item) for item in value], int(str(smallest_prefix)))
 
 
 FilterModule = filter_module(wide_networks)
