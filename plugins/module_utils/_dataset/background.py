@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import start_time, this_host
 
 KEPT_SECONDS = 7 * 86400
@@ -38,10 +39,7 @@ class StatusFile:
         return found
 
     def write(self, state: Status) -> None:
-        new = f"{self.path}.new"
-        with open(new, "w", encoding="utf-8") as stream:
-            json.dump(state, stream)
-        os.replace(new, self.path)
+        replace(self.path, json.dumps(state).encode())
 
     def remove(self) -> None:
         """Delete this state, and those that nobody asked for in a week."""

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import parse
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.page import page
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.record import (
@@ -90,9 +90,7 @@ class TrainingReport:
         """Replace a file in one step, so that a browser or TensorBoard never reads half of it."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.parent / f".{path.name}.new"
-            temporary.write_bytes(content)
-            os.replace(temporary, path)
+            replace(path, content)
         except OSError as error:
             raise TrainiumError(f"{path} cannot be written ({error.strerror}); set another directory.") from error
 
