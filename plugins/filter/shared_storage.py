@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import client as lustre
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
 from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, is_listed, takes
@@ -17,7 +18,7 @@ def shared_mounts(value: Any, region: str = "") -> dict[str, Any]:
     """The mounts, checked and completed, or the sentence that says why not."""
     try:
         return {"error": "", "mounts": [asdict(mount) for mount in mounts.plan_mounts(list(value), str(region))]}
-    except mounts.MountError as error:
+    except TrainiumError as error:
         return {"error": str(error), "mounts": []}
 
 
@@ -29,7 +30,7 @@ def lustre_client(
         client = lustre.plan_client(
             str(system), str(version), str(kernel), str(value), list(deployment_types), str(host)
         )
-    except lustre.LustreError as error:
+    except TrainiumError as error:
         return {"error": str(error), "method": "", "packages": [], "release": ""}
     return {"error": "", **asdict(client)}
 

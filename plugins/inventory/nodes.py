@@ -199,6 +199,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
 from ansible_collections.trainium.cluster.plugins.module_utils._common import tags
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_keys
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
@@ -291,7 +292,7 @@ class InventoryModule(AWSInventoryBase):
             if not cached:
                 records = self._named([one for region in self._regions() for one in self._describe(region)])
             found = planner.plan_nodes(records, options)
-        except planner.NodesError as error:
+        except TrainiumError as error:
             raise AnsibleParserError(f"{path}: {error}.") from None
         self._populate(found)
         self.update_cached_result(path, cache, records)
@@ -299,13 +300,13 @@ class InventoryModule(AWSInventoryBase):
     def _regions(self) -> list[str]:
         regions = [region for region in self.get_option("regions") if region] or [self.region]
         if not regions[0]:
-            raise planner.NodesError("no AWS region is given; set regions, -e trainium_region=... or AWS_REGION")
+            raise TrainiumError("no AWS region is given; set regions, -e trainium_region=... or AWS_REGION")
         return list(dict.fromkeys(regions))
 
     def _filters(self) -> dict[str, Any]:
         name = str(self.get_option("cluster_name") or "")
         if any(character in name for character in "*?\\"):
-            raise planner.NodesError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
+            raise TrainiumError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
         by_cluster = {f"tag:{tags.CLUSTER_TAG}": name} if name else {"tag-key": tags.CLUSTER_TAG}
         return {**by_cluster, "instance-state-name": self.get_option("states"), **self.get_option("filters")}
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common import rules
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import Rule, sentence_of, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as dataset
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk
@@ -44,7 +45,7 @@ class Subject(NamedTuple):
 def _mounts(value: Any, rule: Rule) -> str:
     try:
         mounts.plan_mounts(list(value), str(rule.get("region") or ""))
-    except mounts.MountError as error:
+    except TrainiumError as error:
         return str(error)
     return ""
 

@@ -60,10 +60,6 @@ _HOSTNAME_FIELDS = {
 }
 
 
-class NodesError(TrainiumError):
-    """An option cannot be honoured; the message is one sentence for the user."""
-
-
 class Options(NamedTuple):
     """How nodes are named and reached; see the inventory plugin's documentation."""
 
@@ -165,7 +161,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
 
     A value that has other characters than letters, digits, dots, underscores and hyphens is no name.
 
-    Raises NodesError for a preference that does not exist.
+    Raises TrainiumError for a preference that does not exist.
     """
     for preference in hostnames:
         if preference == "short-private-dns-name":
@@ -176,7 +172,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
             name = record.get(_HOSTNAME_FIELDS[preference], "")
         else:
             known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
-            raise NodesError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
+            raise TrainiumError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
         if _NAME.fullmatch(str(name)):
             return str(name)
     return str(record["instance_id"])
@@ -185,7 +181,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
 def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
     """Every host with its variables and groups, compute nodes in rank order.
 
-    Raises NodesError where an option cannot be honoured.
+    Raises TrainiumError where an option cannot be honoured.
     """
     found = clusters(records)
     names = {
@@ -220,19 +216,19 @@ def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
     if not bastion:
         return "", ""
     if not _BASTION.fullmatch(bastion):
-        raise NodesError(f"bastion is {bastion!r}, which is not host, user@host, user@host:port or [user@]{HEAD}")
+        raise TrainiumError(f"bastion is {bastion!r}, which is not host, user@host, user@host:port or [user@]{HEAD}")
     user, _at, host = bastion.rpartition("@")
     if host != HEAD:
         return bastion, ""
     if cluster.head is None:
         if cluster.ranked:
-            raise NodesError(
+            raise TrainiumError(
                 f"bastion is {HEAD}, but cluster {cluster.ranked[0]['cluster_name']!r} has no running head; "
                 "start it or name another bastion"
             )
         return "", ""
     if not cluster.head["public_address"]:
-        raise NodesError(
+        raise TrainiumError(
             f"bastion is {HEAD}, but the head {cluster.head['instance_id']} of cluster "
             f"{cluster.head['cluster_name']!r} has no public address; give it one or name another bastion"
         )

@@ -39,10 +39,6 @@ class Launch(NamedTuple):
     unknown: list[str]
 
 
-class NoCapacityError(TrainiumError):
-    """Every subnet was tried; ``attempts`` tells each one's answer."""
-
-
 class LateCapacityError(TrainiumError):
     """EC2 granted the launch and then had no room for it; nothing of it is left. ``reason`` is what EC2 says."""
 
@@ -163,7 +159,7 @@ def launch_nodes(
 
     ``arrive`` waits for the nodes of a call, or not; it raises LateCapacityError for those that find no room then.
     A token that EC2 remembers from nodes that are gone by now gives these back, or is refused: the next generation is
-    tried then. Raises NoCapacityError when nothing runs; other errors may leave nodes, ``launched`` among the details.
+    tried then. Raises TrainiumError when nothing runs; other errors may leave nodes, ``launched`` among the details.
     """
     attempts: list[dict[str, Any]] = []
     for number in range(generation, generation + MAXIMUM_REPLAYS):
@@ -219,9 +215,9 @@ def _answer(attempt: Mapping[str, Any]) -> str:
     return code if code.startswith("Insufficient") or not attempt["message"] else f"{code}: {attempt['message']}"
 
 
-def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> NoCapacityError:
+def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> TrainiumError:
     tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({_answer(item)})" for item in last)
-    return NoCapacityError(
+    return TrainiumError(
         f"no capacity for {count} x {params['instance_type']}: tried {tried}; nothing was started; add a subnet of "
         "another zone, reserve capacity, or try again later",
         attempts=list(attempts),

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
 MINIMUM_CLIENT = {"SCRATCH_1": (2, 10), "SCRATCH_2": (2, 10), "PERSISTENT_1": (2, 10), "PERSISTENT_2": (2, 12)}
 """The oldest client that a deployment type serves, as FSx's table of Lustre versions has it."""
 
@@ -18,10 +20,6 @@ _AMAZON: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {
 }
 # The repository for Enterprise Linux 9 has a directory for each minor release, told from the kernel's build.
 _EL9 = {"611": "9", "570": "9.6", "503": "9.5", "427": "9.4", "362": "9.3", "70": "9.0"}
-
-
-class LustreError(ValueError):
-    """A host that cannot have the client it needs; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +37,13 @@ def plan_client(
     """Plan how the host gets the client for its running kernel.
 
     ``installed`` is the version of the kernel module that the running kernel would load, '' where it has none.
-    Raises LustreError where there is no client for the system or the kernel, or where it is too old for a file system.
+    Raises TrainiumError where there is no client for the system or kernel, or where it is too old for a file system.
     """
     needed, needing = _needed(deployment_types)
     found = _version(installed)
     if found:
         if found[:2] < needed:
-            raise LustreError(_too_old(host, installed, needing, needed, "upgrade the client or the image"))
+            raise TrainiumError(_too_old(host, installed, needing, needed, "upgrade the client or the image"))
         return Client("none")
     major = version.partition(".")[0]
     if system == "Ubuntu" and version in _UBUNTU:
@@ -54,7 +52,7 @@ def plan_client(
         return _amazon(major, kernel, host, needing, needed)
     if system in ("Rocky", "RedHat", "AlmaLinux") and major == "9":
         return _enterprise(kernel, host)
-    raise LustreError(
+    raise TrainiumError(
         f"There is no Lustre client for {system} {version} ({host}); use an image with Ubuntu 22.04 or 24.04, Amazon"
         " Linux 2 or 2023, or Rocky 9, or one that has the client already."
     )
@@ -62,7 +60,7 @@ def plan_client(
 
 def _ubuntu(version: str, kernel: str, host: str) -> Client:
     if not kernel.endswith("-aws"):
-        raise LustreError(
+        raise TrainiumError(
             f"The kernel {kernel} of {host} has no Lustre client, as Amazon builds it for the aws kernels only; install"
             " linux-aws and reboot."
         )
@@ -76,13 +74,13 @@ def _amazon(major: str, kernel: str, host: str, needing: str, needed: tuple[int,
         return Client("extras", ["lustre-client"], "lustre") if major == "2" else Client("dnf", ["lustre-client"])
     if major == "2" and minimum:
         if needed > (2, 10):
-            raise LustreError(
+            raise TrainiumError(
                 _too_old(
                     host, f"2.10, the only one for kernel {kernel}", needing, needed, "update the kernel and reboot"
                 )
             )
         return Client("extras", ["lustre-client"], "lustre2.10")
-    raise LustreError(
+    raise TrainiumError(
         f"The kernel {kernel} of {host} has no Lustre client for Amazon Linux {major}; update the kernel and reboot."
     )
 
@@ -91,7 +89,7 @@ def _enterprise(kernel: str, host: str) -> Client:
     match = re.match(r"^5\.14\.0-(\d+)", kernel)
     release = _EL9.get(match.group(1)) if match else None
     if release is None:
-        raise LustreError(
+        raise TrainiumError(
             f"The kernel {kernel} of {host} has no Lustre client in the FSx repository; boot one of 5.14.0-"
             f"{', -'.join(_EL9)}."
         )

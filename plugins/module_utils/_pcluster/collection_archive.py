@@ -24,10 +24,6 @@ _IGNORED_ENDINGS = (".pyc", ".pyo", ".retry", ".swp", "~")
 _FORMAT = 1
 
 
-class ArchiveError(TrainiumError):
-    """What should be packed is no collection."""
-
-
 def wanted(path: str) -> bool:
     """Whether a file of the collection, by its path from the root with ``/``, belongs into the archive."""
     parts = path.split("/")
@@ -39,11 +35,11 @@ def information(galaxy: Mapping[str, Any] | None, manifest: Mapping[str, Any] | 
     """Name and version of the collection, from galaxy.yml of a checkout or MANIFEST.json of an installed one.
 
     Raises:
-        ArchiveError: neither says who the collection is.
+        TrainiumError: neither says who the collection is.
     """
     found = dict((manifest or {}).get("collection_info") or galaxy or {})
     if not all(isinstance(found.get(key), str) and found[key] for key in ("namespace", "name", "version")):
-        raise ArchiveError("neither galaxy.yml nor MANIFEST.json names the collection and its version")
+        raise TrainiumError("neither galaxy.yml nor MANIFEST.json names the collection and its version")
     return {
         "namespace": found["namespace"],
         "name": found["name"],

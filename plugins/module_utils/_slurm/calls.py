@@ -37,11 +37,7 @@ _BUSY = re.compile(
 )
 
 
-class SlurmError(TrainiumError):
-    """Slurm does not do what it was asked for."""
-
-
-class SlurmBusyError(SlurmError):
+class SlurmBusyError(TrainiumError):
     """Slurm does not answer; it may later."""
 
     def __init__(self, message: str) -> None:
@@ -71,7 +67,7 @@ def _call(argv: Sequence[str], environment: Mapping[str, str] | None = None, pas
     wanted = {**os.environ, "SLURM_TIME_FORMAT": "%s"} if environment is None else environment
     reply = run(argv, SECONDS, _folders(), wanted, pass_fds)
     if not reply.found:
-        raise SlurmError(f"{argv[0]} is not installed on this host; run this on a node of the cluster.")
+        raise TrainiumError(f"{argv[0]} is not installed on this host; run this on a node of the cluster.")
     return reply
 
 
@@ -150,10 +146,10 @@ def nodes(partition: str = "") -> dict[str, SlurmNode]:
 
 
 def update_node(name: str, *what: str) -> None:
-    """Change a node's state; ``what`` are words of scontrol(1). Raises SlurmError when Slurm does not take it."""
+    """Change a node's state; ``what`` are words of scontrol(1). Raises TrainiumError when Slurm does not take it."""
     reply = _call(["scontrol", "update", f"nodename={name}", *what])
     if reply.code or not reply.ended:
-        raise SlurmError(f"Slurm does not take {' '.join(what)} for {name}: {reply.err.strip() or 'no reply'}.")
+        raise TrainiumError(f"Slurm does not take {' '.join(what)} for {name}: {reply.err.strip() or 'no reply'}.")
 
 
 def nodes_down() -> str:
@@ -184,16 +180,16 @@ def submit(arguments: Sequence[str], environment: Mapping[str, str], lock: int) 
         return int(number)
     if not reply.ended or _BUSY.search(reply.err):
         raise _busy(reply)
-    raise SlurmError(f"Slurm refuses the job: {_reason(reply)}; see sinfo for nodes and partitions.")
+    raise TrainiumError(f"Slurm refuses the job: {_reason(reply)}; see sinfo for nodes and partitions.")
 
 
 def test(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
-    """What sbatch foresees, such as 'Job 13 to start at ...'; nothing is submitted. SlurmError where it refuses."""
+    """What sbatch foresees, such as 'Job 13 to start at ...'; nothing is submitted. TrainiumError where it refuses."""
     reply = _call(["sbatch", "--test-only", *arguments], _clean_environment(environment))
     if not reply.ended or _BUSY.search(reply.err):
         raise _busy(reply)
     if reply.code:
-        raise SlurmError(f"Slurm would refuse the job: {_reason(reply)}; see sinfo for nodes and partitions.")
+        raise TrainiumError(f"Slurm would refuse the job: {_reason(reply)}; see sinfo for nodes and partitions.")
     return _reason(reply)
 
 
@@ -203,4 +199,4 @@ def cancel(job_ids: Sequence[int]) -> None:
     if reply.code and _BUSY.search(reply.err):
         raise _busy(reply)
     if reply.code and "Invalid job id" not in reply.err and "already" not in reply.err:
-        raise SlurmError(f"Slurm does not cancel job {', '.join(map(str, job_ids))}: {_reason(reply)}.")
+        raise TrainiumError(f"Slurm does not cancel job {', '.join(map(str, job_ids))}: {_reason(reply)}.")

@@ -136,7 +136,7 @@ def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str
 def _before(options: Mapping[str, Any], digest: str, record: Record) -> dict[str, Any] | None:
     """The newest identical job as it is now, with its end as the record or the job itself has noted it."""
     if not slurm.installed():
-        raise slurm.SlurmError("sbatch is not installed on this host; run this on a node of the cluster.")
+        raise TrainiumError("sbatch is not installed on this host; run this on a node of the cluster.")
     noted = record.read()
     job_id = find(options["name"], digest, noted)
     if job_id is None:
@@ -194,7 +194,7 @@ def absent(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if not slurm.installed():
         if check:
             return {"cancelled": [], "before": []}
-        raise slurm.SlurmError("scancel is not installed on this host; run this on a node of the cluster.")
+        raise TrainiumError("scancel is not installed on this host; run this on a node of the cluster.")
     ours = [job["job_id"] for job in slurm.named(options["name"]) if job["digest"]]
     if options.get("record"):
         noted = Record(options["record"]).read().get("job_id")

@@ -140,9 +140,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
 from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.entries import (
-    EtcHostsError,
     check_length,
     parse_entries,
 )
@@ -213,7 +213,7 @@ def main() -> None:
     try:
         current = _read(path)
         plan = _plan(module, current)
-    except EtcHostsError as error:
+    except TrainiumError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
         module.fail_json(msg=f"{path} cannot be read ({error.strerror}); run the task as root.")

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import (
     Node,
-    NodesError,
     Options,
     clusters,
     group_name,
@@ -174,7 +174,7 @@ def test_host_names_by_preference(hostnames: list[str], name: str) -> None:
 
 
 def test_an_unknown_host_name_is_refused() -> None:
-    with pytest.raises(NodesError, match="'fqdn', which is none of short-private-dns-name"):
+    with pytest.raises(TrainiumError, match="'fqdn', which is none of short-private-dns-name"):
         plan(instance(5), hostnames=["fqdn"])
 
 
@@ -218,11 +218,11 @@ def test_the_head_as_bastion_is_reached_directly() -> None:
 
 
 def test_the_head_as_bastion_needs_a_public_address() -> None:
-    with pytest.raises(NodesError, match="'bert' has no public address"):
+    with pytest.raises(TrainiumError, match="'bert' has no public address"):
         plan(instance(1), bastion="head")
 
 
 @pytest.mark.parametrize("bastion", ["-oProxyCommand=touch", "a b", "a;b", "user@", "@host", "a,,b", "$(id)"])
 def test_a_bastion_that_is_none_is_refused(bastion: str) -> None:
-    with pytest.raises(NodesError, match="bastion is"):
+    with pytest.raises(TrainiumError, match="bastion is"):
         plan(instance(1), bastion=bastion)

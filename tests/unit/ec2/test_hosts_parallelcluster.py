@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import instances
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import (
     Node,
-    NodesError,
     Options,
     plan_nodes,
     reduce_instance,
@@ -186,7 +186,7 @@ def test_the_head_is_the_bastion() -> None:
 
 
 def test_a_bastion_that_is_gone_is_one_sentence() -> None:
-    with pytest.raises(NodesError, match="cluster 'demo' has no running head; start it or name another bastion"):
+    with pytest.raises(TrainiumError, match="cluster 'demo' has no running head; start it or name another bastion"):
         plan([instance(1)], [], bastion="head")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._fsx.client import Client, LustreError, plan_client
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.client import Client, plan_client
 
 
 def plan(system: str, version: str, kernel: str, installed: str = "", *types: str) -> Client:
@@ -52,7 +53,7 @@ def test_a_client_that_fits_is_kept_on_any_system(types: tuple[str, ...]) -> Non
 def test_what_cannot_work_is_refused_in_one_sentence(
     system: str, version: str, kernel: str, installed: str, message: str
 ) -> None:
-    with pytest.raises(LustreError, match=message) as found:
+    with pytest.raises(TrainiumError, match=message) as found:
         plan(system, version, kernel, installed, "SCRATCH_2", "PERSISTENT_2")
     assert str(found.value).count("\n") == 0
     assert "node-1" in str(found.value)

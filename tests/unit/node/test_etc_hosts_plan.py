@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.entries import (
-    EtcHostsError,
     check_length,
     parse_entries,
     read_line,
@@ -134,7 +134,7 @@ def test_repaired_names_the_lines_that_were_wrong() -> None:
     ],
 )
 def test_wrong_entries_are_refused_in_one_sentence(wanted: str, message: str) -> None:
-    with pytest.raises(EtcHostsError, match=message):
+    with pytest.raises(TrainiumError, match=message):
         parse_entries(wanted)
 
 
@@ -265,5 +265,5 @@ def test_changed_lines_are_those_that_differ_and_not_more_than_can_be_read() -> 
 
 def test_a_host_name_of_64_characters_is_refused() -> None:
     check_length("a" * 63)
-    with pytest.raises(EtcHostsError, match=r"^The host name a+ has 64 characters, .* shorter one\.$"):
+    with pytest.raises(TrainiumError, match=r"^The host name a+ has 64 characters, .* shorter one\.$"):
         check_length("a" * 64)

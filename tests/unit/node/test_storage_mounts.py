@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import (
     Mounted,
     is_sound,
@@ -14,7 +15,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mou
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import (
     Mount,
-    MountError,
     escape_path,
     plan_mounts,
 )
@@ -84,7 +84,7 @@ def test_what_goes_away_needs_no_source() -> None:
     ["/", "//", "/etc", "/etc/x", "/usr", "/usr/bin/", "/proc/x", "/var", "/root", "/run/x", "/dev/x"],
 )
 def test_a_part_of_the_system_is_never_hidden(path: str) -> None:
-    with pytest.raises(MountError, match="would hide a part of the system"):
+    with pytest.raises(TrainiumError, match="would hide a part of the system"):
         one(**{**BIND, "path": path})
 
 
@@ -115,18 +115,18 @@ def test_a_part_of_the_system_is_never_hidden(path: str) -> None:
     ],
 )
 def test_wrong_mounts_are_refused_in_one_sentence(wanted: dict[str, Any], message: str) -> None:
-    with pytest.raises(MountError, match=message) as found:
+    with pytest.raises(TrainiumError, match=message) as found:
         plan_mounts([wanted], "us-west-2")
     assert "\n" not in str(found.value)
 
 
 def test_an_entry_that_is_no_dictionary_is_refused() -> None:
-    with pytest.raises(MountError, match="Entry 2 of shared_storage_mounts is not a dictionary"):
+    with pytest.raises(TrainiumError, match="Entry 2 of shared_storage_mounts is not a dictionary"):
         plan_mounts([BIND, "/x"])  # type: ignore[list-item]
 
 
 def test_a_path_that_occurs_twice_is_refused_however_it_is_written() -> None:
-    with pytest.raises(MountError, match="/data is given to two mounts"):
+    with pytest.raises(TrainiumError, match="/data is given to two mounts"):
         plan_mounts([BIND, {**BIND, "path": "//data/"}])
 
 
@@ -166,7 +166,7 @@ VALUES = st.one_of(
 def test_any_list_gives_mounts_or_one_sentence(wanted: list[dict[str, Any]]) -> None:
     try:
         mounts = plan_mounts(wanted, "us-west-2")
-    except MountError as error:
+    except TrainiumError as error:
         assert "\n" not in str(error)
         return
     assert len({mount.path for mount in mounts}) == len(wanted)

@@ -8,8 +8,8 @@ import json
 import tarfile
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.collection_archive import (
-    ArchiveError,
     build,
     information,
     wanted,
@@ -42,7 +42,7 @@ def test_checkout_and_installed_collection_are_the_same() -> None:
     info = information(GALAXY, None)
     assert information(None, {"collection_info": GALAXY}) == info
     assert info["dependencies"] == {}
-    with pytest.raises(ArchiveError, match=r"neither galaxy.yml nor MANIFEST.json"):
+    with pytest.raises(TrainiumError, match=r"neither galaxy.yml nor MANIFEST.json"):
         information({"name": "tools"}, None)
 
 

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Union
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
 MAX_NAME_LENGTH = 63
 """Longest host name, in characters, that NCCL and the Neuron runtime can resolve."""
 
@@ -19,10 +21,6 @@ Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 _MAX_ALIAS_LENGTH = 253
 _LABEL = re.compile(r"^(?!-)[a-z0-9_-]{1,63}(?<!-)$")
 _RESERVED = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
-
-
-class EtcHostsError(ValueError):
-    """The wanted entries cannot go into /etc/hosts; the message is one sentence for the user."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def parse_address(word: str) -> Address | None:
 def parse_entries(text: str) -> list[HostEntry]:
     """Read wanted entries in the format of /etc/hosts: one address and at least one name a line, ``#`` comments.
 
-    Names come back in lower case. The last name of a line is the node's host name. Raises EtcHostsError for an address
+    Names come back in lower case. The last name of a line is the node's host name. Raises TrainiumError for an address
     that is no address or a loopback one, for a name that is not a host name or is reserved, for a host name of more
     than 63 characters, and for a name or address that occurs twice.
     """
@@ -84,27 +82,27 @@ def parse_entries(text: str) -> list[HostEntry]:
             continue
         address, names = _checked_address(words[0]), tuple(dict.fromkeys(word.lower() for word in words[1:]))
         if not names:
-            raise EtcHostsError(f"The entry for {address} has no name; give every node a name.")
+            raise TrainiumError(f"The entry for {address} has no name; give every node a name.")
         if address in addresses:
-            raise EtcHostsError(f"The address {address} is given to two nodes; every node needs its own.")
+            raise TrainiumError(f"The address {address} is given to two nodes; every node needs its own.")
         addresses.add(address)
         check_length(names[-1])
         for name in names:
             _check_name(name)
             if name in owners:
-                raise EtcHostsError(f"The name {name} is given to {owners[name]} and to {address}; make it unique.")
+                raise TrainiumError(f"The name {name} is given to {owners[name]} and to {address}; make it unique.")
             owners[name] = address
         fit = tuple(name for name in names if len(name) <= MAX_NAME_LENGTH)
         entries.append(HostEntry(address, fit, tuple(name for name in names if len(name) > MAX_NAME_LENGTH)))
     if not entries:
-        raise EtcHostsError("There is no entry to write; the cluster has no nodes.")
+        raise TrainiumError("There is no entry to write; the cluster has no nodes.")
     return entries
 
 
 def check_length(name: str) -> None:
-    """Raise EtcHostsError for a host name that collectives cannot use."""
+    """Raise TrainiumError for a host name that collectives cannot use."""
     if len(name) > MAX_NAME_LENGTH:
-        raise EtcHostsError(
+        raise TrainiumError(
             f"The host name {name} has {len(name)} characters, and collectives fail on more than {MAX_NAME_LENGTH};"
             " give the node a shorter one."
         )
@@ -113,9 +111,9 @@ def check_length(name: str) -> None:
 def _checked_address(word: str) -> str:
     address = parse_address(word)
     if address is None:
-        raise EtcHostsError(f"{word} is not an IP address; give every node the address of its primary interface.")
+        raise TrainiumError(f"{word} is not an IP address; give every node the address of its primary interface.")
     if address.is_loopback or address.is_unspecified:
-        raise EtcHostsError(f"{word} reaches only the node itself; give the address of its primary interface.")
+        raise TrainiumError(f"{word} reaches only the node itself; give the address of its primary interface.")
     return str(address)
 
 
@@ -123,4 +121,4 @@ def _check_name(name: str) -> None:
     labels = name.split(".")
     valid = len(name) <= _MAX_ALIAS_LENGTH and all(_LABEL.match(label) for label in labels)
     if not valid or name in _RESERVED or parse_address(name) is not None:
-        raise EtcHostsError(f"{name} cannot be the name of a node; use letters, digits, hyphens and dots.")
+        raise TrainiumError(f"{name} cannot be the name of a node; use letters, digits, hyphens and dots.")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
 TYPES = ("efs", "lustre", "nfs", "bind")
 DEPLOYMENT_TYPES = ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
 # Amazon's advice for EFS over the kernel's own NFS client, and for FSx for Lustre. A bind mount carries _netdev,
@@ -50,10 +52,6 @@ _MODE = re.compile(r"^[0-7]{3,4}$")
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_.")
 
 
-class MountError(ValueError):
-    """A mount that cannot be made; the message is one sentence for the user."""
-
-
 @dataclass(frozen=True)
 class Mount:
     """One mount as systemd is to make it. ``unit`` is the unit's name without its ending."""
@@ -92,16 +90,18 @@ def escape_path(path: str) -> str:
 def plan_mounts(wanted: Sequence[Mapping[str, Any]], region: str = "") -> list[Mount]:
     """Check the wanted mounts and complete them: source, file system type, options, name of the unit.
 
-    Raises MountError for a mount that lacks something, for a path that belongs to the system or that occurs twice.
+    Raises TrainiumError for a mount that lacks something, for a path that belongs to the system or that occurs twice.
     """
     mounts: list[Mount] = []
     paths: set[str] = set()
     for number, entry in enumerate(wanted, start=1):
         if not isinstance(entry, Mapping):
-            raise MountError(f"Entry {number} of shared_storage_mounts is not a dictionary; give it a type and a path.")
+            raise TrainiumError(
+                f"Entry {number} of shared_storage_mounts is not a dictionary; give it a type and a path."
+            )
         mount = _mount(entry, number, region)
         if mount.path in paths:
-            raise MountError(f"The path {mount.path} is given to two mounts; keep one of them.")
+            raise TrainiumError(f"The path {mount.path} is given to two mounts; keep one of them.")
         paths.add(mount.path)
         mounts.append(mount)
     return mounts
@@ -111,19 +111,21 @@ def _mount(entry: Mapping[str, Any], number: int, region: str) -> Mount:
     path = _path(_text(entry, "path"), number)
     unknown = sorted(str(key) for key in entry if key not in _KEYS)
     if unknown:
-        raise MountError(f"The mount at {path} has the unknown key {unknown[0]}; known are {', '.join(sorted(_KEYS))}.")
+        raise TrainiumError(
+            f"The mount at {path} has the unknown key {unknown[0]}; known are {', '.join(sorted(_KEYS))}."
+        )
     kind = _text(entry, "type")
     if kind not in TYPES:
-        raise MountError(f"The mount at {path} has the type '{kind}'; it is one of {', '.join(TYPES)}.")
+        raise TrainiumError(f"The mount at {path} has the type '{kind}'; it is one of {', '.join(TYPES)}.")
     state = _text(entry, "state") or "mounted"
     if state not in ("mounted", "absent"):
-        raise MountError(f"The mount at {path} has the state '{state}'; it is mounted or absent.")
+        raise TrainiumError(f"The mount at {path} has the state '{state}'; it is mounted or absent.")
     mode = _text(entry, "mode") or None
     if mode and not _MODE.match(mode):
-        raise MountError(f"The mode {mode} of {path} is not an octal mode; write it in quotes, such as '0755'.")
+        raise TrainiumError(f"The mode {mode} of {path} is not an octal mode; write it in quotes, such as '0755'.")
     deployment = _text(entry, "deployment_type").upper()
     if deployment and (kind != "lustre" or deployment not in DEPLOYMENT_TYPES):
-        raise MountError(
+        raise TrainiumError(
             f"The deployment type {deployment} of {path} is none of FSx for Lustre; it is one of"
             f" {', '.join(DEPLOYMENT_TYPES)}."
         )
@@ -151,7 +153,7 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
     value = entry.get(key)
     text = "" if value is None else str(value)
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
-        raise MountError(
+        raise TrainiumError(
             f"The {key} {text!r} of a mount has a line break or another control character; write it without."
         )
     return text
@@ -159,22 +161,24 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 
 def _path(path: str, number: int) -> str:
     if not path:
-        raise MountError(f"Entry {number} of shared_storage_mounts has no path; say where to mount it.")
+        raise TrainiumError(f"Entry {number} of shared_storage_mounts has no path; say where to mount it.")
     parts = path.split("/")
     if not path.startswith("/") or "." in parts or ".." in parts:
-        raise MountError(
+        raise TrainiumError(
             f"The mount point {path} is no absolute path without dots; write it from the root, as in /fsx."
         )
     clean = "/" + "/".join(part for part in parts if part)
     if clean != clean.strip() or clean.endswith("\\"):
-        raise MountError(f"The mount point '{clean}' ends in a space or a backslash, which systemd cannot read.")
+        raise TrainiumError(f"The mount point '{clean}' ends in a space or a backslash, which systemd cannot read.")
     if clean in _SINGLE or any(clean == tree or clean.startswith(tree + "/") for tree in _TREES):
-        raise MountError(
+        raise TrainiumError(
             f"Mounting at {clean} would hide a part of the system; choose a directory of its own, as /fsx."
         )
     # The longer of the two names that a mount has.
     if len(f"{escape_path(clean)}.automount") > _MAX_UNIT_NAME:
-        raise MountError(f"The mount point {clean} is too long for the name of a systemd unit; choose a shorter one.")
+        raise TrainiumError(
+            f"The mount point {clean} is too long for the name of a systemd unit; choose a shorter one."
+        )
     return clean
 
 
@@ -182,7 +186,7 @@ def _options(defaults: str, wanted: str, path: str) -> tuple[str, bool]:
     """The default options with the wanted ones in place of those they contradict, and whether to mount on demand."""
     own = [option.strip() for option in wanted.split(",") if option.strip()]
     if any(" " in option for option in own):
-        raise MountError(f"The options '{wanted}' of {path} have a space in them; separate them with commas only.")
+        raise TrainiumError(f"The options '{wanted}' of {path} have a space in them; separate them with commas only.")
     automount = "x-systemd.automount" in own
     # The rest of these belong into fstab; a unit of its own has no use for them.
     own = [option for option in own if not option.startswith("x-systemd.") and option not in ("nofail", "auto")]
@@ -196,21 +200,21 @@ def _source(entry: Mapping[str, Any], kind: str, path: str, region: str, deploym
     source = _text(entry, "source")
     if kind == "bind":
         if not source.startswith("/") or ".." in source.split("/"):
-            raise MountError(f"The bind mount at {path} needs an absolute path as its source, not '{source}'.")
+            raise TrainiumError(f"The bind mount at {path} needs an absolute path as its source, not '{source}'.")
         return "/" + "/".join(part for part in source.split("/") if part)
     if source:
         if ":/" not in source or " " in source:
-            raise MountError(f"The source '{source}' of {path} is not of the form server:/directory; correct it.")
+            raise TrainiumError(f"The source '{source}' of {path} is not of the form server:/directory; correct it.")
         return source
     if kind == "nfs":
-        raise MountError(f"The NFS mount at {path} has no source; give it as server:/directory.")
+        raise TrainiumError(f"The NFS mount at {path} has no source; give it as server:/directory.")
     name = _dns_name(entry, kind, path, region)
     if kind == "efs":
         return f"{name}:/"
     # The first generation has one mount name for all file systems.
     mount_name = _text(entry, "mount_name") or ("fsx" if deployment == "SCRATCH_1" else "")
     if not _MOUNT_NAME.match(mount_name):
-        raise MountError(
+        raise TrainiumError(
             f"The Lustre mount at {path} has the mount_name '{mount_name}'; give the MountName that"
             " aws fsx describe-file-systems shows."
         )
@@ -221,16 +225,16 @@ def _dns_name(entry: Mapping[str, Any], kind: str, path: str, region: str) -> st
     name = _text(entry, "dns_name")
     if name:
         if not _DNS_NAME.match(name):
-            raise MountError(f"The dns_name '{name}' of {path} is no host name; correct it.")
+            raise TrainiumError(f"The dns_name '{name}' of {path} is no host name; correct it.")
         return name
     identifier = _text(entry, "file_system_id")
     if not _FILE_SYSTEM_ID.match(identifier):
-        raise MountError(
+        raise TrainiumError(
             f"The {kind} mount at {path} has the file_system_id '{identifier}'; give one such as"
             " fs-0123456789abcdef0, or a dns_name."
         )
     where = _text(entry, "region") or region
     if not _REGION.match(where):
-        raise MountError(f"The {kind} mount at {path} has the region '{where}'; give one such as us-west-2.")
+        raise TrainiumError(f"The {kind} mount at {path} has the region '{where}'; give one such as us-west-2.")
     domain = "amazonaws.com.cn" if where.startswith("cn-") else "amazonaws.com"
     return f"{identifier}.{'efs' if kind == 'efs' else 'fsx'}.{where}.{domain}"

@@ -18,10 +18,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 Variables = dict[str, Any]
 
 
-class PresetError(TrainiumError):
-    """There is no such preset, or it lacks a variable."""
-
-
 def _queue(name: str, resource: Variables, **options: Any) -> Variables:
     return {"name": name, "compute_resources": [resource], **options}
 
@@ -157,12 +153,14 @@ def laid_upon(preset: str | None, variables: Mapping[str, Any]) -> Variables:
     are.
 
     Raises:
-        PresetError: the preset is not known.
+        TrainiumError: the preset is not known.
     """
     if not preset:
         return dict(variables)
     if preset not in PRESETS:
-        raise PresetError(f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}")
+        raise TrainiumError(
+            f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}"
+        )
     upon = {key: value for key, value in variables.items() if key != "overrides"}
     base = {key: value for key, value in PRESETS[preset].items() if key != "shared_storage" or key not in upon}
     base["queues"] = preset_queues(base["queues"], upon)
@@ -176,7 +174,7 @@ def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
     """The variables laid upon those of a preset, complete.
 
     Raises:
-        PresetError: the preset is not known, or it needs a variable that was not given.
+        TrainiumError: the preset is not known, or it needs a variable that was not given.
     """
     merged = laid_upon(preset, variables)
     for path, what in NEEDS.get(preset or "", {}).items():
@@ -184,5 +182,5 @@ def with_preset(preset: str | None, variables: Mapping[str, Any]) -> Variables:
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         if not value and not merged.get(INSTEAD.get((preset or "", path), "")):
-            raise PresetError(f"{path} is missing; preset {preset} needs {what}")
+            raise TrainiumError(f"{path} is missing; preset {preset} needs {what}")
     return merged

@@ -23,10 +23,6 @@ Section = dict[str, Any]
 CAPACITY_BLOCK = "CAPACITY_BLOCK"
 
 
-class QueueError(TrainiumError):
-    """A queue that cannot be rendered."""
-
-
 def _given(**section: Any) -> Section:
     return {key: value for key, value in section.items() if value is not None and value not in ({}, [])}
 
@@ -35,7 +31,7 @@ def render_queues(variables: Variables) -> list[Section]:
     """SlurmQueues.
 
     Raises:
-        QueueError: a reservation is given by id and by group.
+        TrainiumError: a reservation is given by id and by group.
     """
     whole = [
         {**queue, "compute_resources": list(queue.get("compute_resources") or [])} for queue in fill_queues(variables)
@@ -129,7 +125,7 @@ def _reservation(target: Variables | None, where: str) -> Section:
     if not target:
         return {}
     if target.get("id") and target.get("resource_group_arn"):
-        raise QueueError(f"capacity_reservation of {where} has an id and a resource_group_arn; give one of them")
+        raise TrainiumError(f"capacity_reservation of {where} has an id and a resource_group_arn; give one of them")
     return _given(
         CapacityReservationId=target.get("id"), CapacityReservationResourceGroupArn=target.get("resource_group_arn")
     )

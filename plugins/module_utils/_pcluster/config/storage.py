@@ -11,10 +11,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 Variables = Mapping[str, Any]
 
 
-class StorageError(TrainiumError):
-    """An entry of shared_storage that cannot be rendered."""
-
-
 class Kind(NamedTuple):
     """``settings``: the section's name. ``existing``: the option that names a file system or volume that exists.
 
@@ -73,7 +69,7 @@ def render_storage(items: Iterable[Variables]) -> list[dict[str, Any]]:
             mounts that by a script.
 
     Raises:
-        StorageError: a type that there is not.
+        TrainiumError: a type that there is not.
     """
     sections = []
     for index, item in enumerate(items):
@@ -81,7 +77,7 @@ def render_storage(items: Iterable[Variables]) -> list[dict[str, Any]]:
             continue
         kind = KINDS.get(str(item.get("type")))
         if kind is None:
-            raise StorageError(
+            raise TrainiumError(
                 f"shared_storage[{index}].type is {item.get('type')!r}; use one of {', '.join([*KINDS, NFS])}"
             )
         section: dict[str, Any] = {"Name": storage_name(item), "StorageType": kind.storage_type}
@@ -115,7 +111,7 @@ def nfs_actions(items: Iterable[Variables]) -> list[dict[str, Any]]:
     the directory and the mount options.
 
     Raises:
-        StorageError: an entry lacks its server or its script.
+        TrainiumError: an entry lacks its server or its script.
     """
     actions = []
     for index, item in enumerate(items):
@@ -123,7 +119,7 @@ def nfs_actions(items: Iterable[Variables]) -> list[dict[str, Any]]:
             continue
         missing = [key for key in ("server", "path", "mount_dir", "script") if not item.get(key)]
         if missing:
-            raise StorageError(
+            raise TrainiumError(
                 f"shared_storage[{index}] of type nfs lacks {', '.join(missing)}; script is the URL of a script that "
                 "takes the source, the directory and the mount options"
             )
