@@ -6,29 +6,24 @@ The transfer is a process of its own on the host: what is lost with a connection
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import PatientAction
 
 # The first look is soon, so that a small dataset needs no second one.
 FIRST_WAIT = 5
 WAIT = 20
 LOST_SECONDS = 600.0
-SECONDS_BETWEEN_TRIES = 5.0
 # What an attempt is known by; the addresses need not be sent again.
 KNOWN_BY = ("name", "source", "destination", "checksum", "checksums", "extract")
 
 
-class ActionModule(ActionBase):
+class ActionModule(PatientAction):
     """The module of the same name, with its progress on the screen."""
 
-    _requires_connection = True
-    _supports_check_mode = True
     _supports_async = False
+    lost = "{host}: the connection was lost ({reason}); the transfer goes on there."
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -41,10 +36,11 @@ class ActionModule(ActionBase):
         first = {**options, "attempt": attempt, "wait": FIRST_WAIT}
         found: dict[str, Any] = self._execute_module(module_args=first, task_vars=task_vars)
         again = {name: options[name] for name in KNOWN_BY if name in options}
+        again.update(attempt=attempt, wait=WAIT)
         started = bool(found.get("running"))
         while found.get("running"):
-            self._tell(f"dataset: {host}: {found.get('progress', '')}")
-            found = self._ask(host, {**again, "attempt": attempt, "wait": WAIT}, task_vars)
+            self.show(f"dataset: {host}: {found.get('progress', '')}")
+            found = self.patiently(lambda: self.call("dataset", again, task_vars), LOST_SECONDS)
         if started and not found.get("failed"):
             # The answer that said so may have been lost with its connection.
             found["changed"] = True
@@ -54,21 +50,3 @@ class ActionModule(ActionBase):
                 )
         result.update(found)
         return result
-
-    def _ask(self, host: str, options: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        """The module's answer, also over a connection that was lost and comes back within LOST_SECONDS."""
-        deadline = time.monotonic() + LOST_SECONDS
-        while True:
-            try:
-                answer: dict[str, Any] = self._execute_module(module_args=options, task_vars=task_vars)
-                return answer
-            except AnsibleConnectionFailure:
-                if time.monotonic() > deadline:
-                    raise
-            self._tell(f"dataset: {host}: the connection was lost, the transfer goes on there")
-            self._connection.reset()
-            time.sleep(SECONDS_BETWEEN_TRIES)
-
-    @staticmethod
-    def _tell(text: str) -> None:
-        Display().display(text, stderr=True)

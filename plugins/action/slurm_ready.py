@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_READY
-from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import SECONDS_BETWEEN_LOOKS
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import BETWEEN_LOOKS
 from ansible_collections.trainium.cluster.plugins.plugin_utils._slurm_wait import SlurmAction
 
 
@@ -20,20 +20,17 @@ class ActionModule(SlurmAction):
         result: dict[str, Any] = super().run(tmp, task_vars)
         _problems, options = self.validate_argument_spec(SLURM_READY)
         arguments = dict(self._task.args)
-        until = time.monotonic() + options["timeout"]
-        while True:
+        for _passed in looks(options["timeout"], BETWEEN_LOOKS):
             found = self.call("slurm_ready", arguments, task_vars)
             known = not found.get("failed")
             done = known and bool(found["ready"] or found["drained"]) and not found["awaited"]
             if done or self._task.check_mode or not (known or found.get("transient")):
                 break
             text = f"slurm_ready: {found['text']}" if known else found["msg"].rstrip(".")
-            if time.monotonic() >= until:
-                if known and not (options["require"] == "any" and found["ready"]):
-                    advice = "look into the logs of slurmctld there and of slurmd on the node"
-                    found.update(failed=True, msg=f"{text}, still after {options['timeout']} s; {advice}.")
-                break
             self.show(text)
-            time.sleep(min(SECONDS_BETWEEN_LOOKS, max(0.0, until - time.monotonic())))
+        else:
+            if known and not (options["require"] == "any" and found["ready"]):
+                advice = "look into the logs of slurmctld there and of slurmd on the node"
+                found.update(failed=True, msg=f"{text}, still after {options['timeout']} s; {advice}.")
         result.update(found)
         return result

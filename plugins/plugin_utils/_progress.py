@@ -18,8 +18,8 @@ from typing import Any
 
 from ansible import constants
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import PROGRESS_FILE
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import tell
 
 SECONDS_BETWEEN_LOOKS = 0.2
 # More names than this say nothing to a reader.
@@ -97,9 +97,8 @@ class ProgressAction(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        # Progress goes to stderr, so that output meant for a program stays whole.
         if self._connection.transport == "local" and not self._task.async_val:
-            with followed(self._task.action.rpartition(".")[2], self._tell) as path:
+            with followed(self._task.action.rpartition(".")[2], tell) as path:
                 result.update(self._run_module(task_vars, path))
         else:
             result.update(self._run_module(task_vars, None))
@@ -114,7 +113,3 @@ class ProgressAction(ActionBase):
         finally:
             self._task.environment = before
         return result
-
-    @staticmethod
-    def _tell(text: str) -> None:
-        Display().display(text, stderr=True)

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
+from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import PatientAction, tell
 
 SECONDS_BETWEEN_TRIES = 1.0
 SECONDS_BETWEEN_WORDS = 10.0
@@ -18,11 +17,9 @@ SECONDS_BETWEEN_WORDS = 10.0
 SECONDS_OF_FIRST_TRY = 5
 
 
-class ActionModule(ActionBase):
+class ActionModule(PatientAction):
     """``ansible.builtin.setup``, tried until the node can be reached."""
 
-    _requires_connection = True
-    _supports_check_mode = True
     _supports_async = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -34,32 +31,27 @@ class ActionModule(ActionBase):
             }
         )
         host = (task_vars or {}).get("inventory_hostname", "the node")
-        started = told = time.monotonic()
+        since, told = time.monotonic(), 0.0
         patience = self._patience()
-        for tries in itertools.count(1):
+        for tries, passed in enumerate(looks(arguments["timeout"], every(SECONDS_BETWEEN_TRIES)), 1):
             if patience:
                 self._connection.set_option("timeout", min(patience, tries * SECONDS_OF_FIRST_TRY))
             try:
                 answer = self._execute_module(
                     "ansible.legacy.setup", {"gather_subset": arguments["gather_subset"]}, task_vars=task_vars
                 )
-                break
+                return {**result, **answer, "waited": round(time.monotonic() - since, 1)}
             except AnsibleConnectionFailure as error:
-                now = time.monotonic()
-                if now - started > arguments["timeout"]:
-                    raise AnsibleConnectionFailure(
-                        f"{host} did not answer over ssh for {arguments['timeout']} s: look at its console, and check "
-                        f"that the security group lets this machine in ({str(error).splitlines()[0]})"
-                    ) from error
-                if now - told > SECONDS_BETWEEN_WORDS:
-                    told = now
-                    Display().display(
-                        f"node_ready: waiting for {host} to answer over ssh ({now - started:.0f} s)", stderr=True
-                    )
-                self._start_anew()
-                time.sleep(SECONDS_BETWEEN_TRIES)
-        result.update(answer, waited=round(time.monotonic() - started, 1))
-        return result
+                reason = str(error).splitlines()[0]
+            if passed - told > SECONDS_BETWEEN_WORDS:
+                told = passed
+                tell(f"node_ready: waiting for {host} to answer over ssh ({passed:.0f} s)")
+            self.reset_connection()
+            self._discovered_interpreter = None
+        raise AnsibleConnectionFailure(
+            f"{host} did not answer over ssh for {arguments['timeout']} s: look at its console, and check that the "
+            f"security group lets this machine in ({reason})"
+        )
 
     def _patience(self) -> int:
         """How long a connection may take by its configuration, in seconds; 0 for one that has no such limit."""
@@ -67,10 +59,3 @@ class ActionModule(ActionBase):
             return int(self._connection.get_option("timeout"))
         except KeyError:
             return 0
-
-    def _start_anew(self) -> None:
-        """Forget a connection that is kept open: it may lead nowhere."""
-        reset = getattr(self._connection, "reset", None)
-        if reset:
-            reset()
-        self._discovered_interpreter = None

@@ -9,13 +9,13 @@ training has failed on one, since those may wait for that node for ever.
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
-from ansible.utils.display import Display
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import text_of
 from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import (
-    SECONDS_BETWEEN_LOOKS,
+    BETWEEN_LOOKS,
     SECONDS_WITHOUT_ANSWER,
     PatientAction,
 )
@@ -32,41 +32,34 @@ class ActionModule(PatientAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         arguments = self._task.args
-        wait = str(arguments.get("wait", False)).lower() in ("true", "yes", "1", "on")
-        until = time.monotonic() + float(arguments.get("wait_timeout") or 604800)
+        wait = boolean(arguments.get("wait", False), strict=False) and not self._task.check_mode
         together = str(arguments.get("together") or "")
-        answered, shown = time.monotonic(), ""
-        while True:
+        answered = 0.0
+        for passed in looks(float(arguments.get("wait_timeout") or 604800), BETWEEN_LOOKS):
             state = self.call("internal.training_unit_info", arguments, task_vars)
-            now = time.monotonic()
             if not state.get("transient"):
-                answered = now
-            lost = bool(state.get("transient")) and now - answered < SECONDS_WITHOUT_ANSWER
-            if not wait or self._task.check_mode or (state.get("failed") and not lost):
-                if wait and together:
-                    _tell(together)
-                result.update(state)
-                return result
-            if not lost and (state["ended"] or not state["active"]):
-                if not state["succeeded"] and together:
-                    _tell(together)
-                result.update(state)
-                return result
+                answered = passed
+            lost = bool(state.get("transient")) and passed - answered < SECONDS_WITHOUT_ANSWER
+            if not wait:
+                break
+            if not lost and (state.get("failed") or state["ended"] or not state["active"]):
+                if together and not state.get("succeeded"):
+                    _tell_others(together)
+                break
             if together and os.path.exists(os.path.join(together, FAILED)):
-                result.update(state, given_up=True, failed=False)
-                return result
+                state.update(given_up=True, failed=False)
+                break
             steps = int(arguments.get("steps") or 0) or None
             text = str(state["msg"]) if lost else f"training_unit_info: {text_of(arguments['name'], state, steps)}"
             # The first node has the log and the steps; a line from each of the others would say nothing more.
-            if text != shown and (lost or state["progress"] or not shown):
-                Display().display(text, stderr=True)
-                shown = text
-            if now > until:
-                result.update(state, failed=True, msg=f"{text}, still after the wait_timeout; it goes on.")
-                return result
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            if lost or state["progress"] or not self.shown:
+                self.show(text)
+        else:
+            state.update(failed=True, msg=f"{text}, still after the wait_timeout; it goes on.")
+        result.update(state)
+        return result
 
 
-def _tell(together: str) -> None:
+def _tell_others(together: str) -> None:
     with open(os.path.join(together, FAILED), "w", encoding="utf-8"):
         pass

@@ -19,6 +19,11 @@ class Pace(NamedTuple):
     last: float = 10.0
 
 
+def every(seconds: float) -> Pace:
+    """The same pause between all looks."""
+    return Pace(seconds, 1.0, seconds)
+
+
 def looks(
     timeout: float,
     pace: Pace | None = None,

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import grp
+import math
 import os
 import pwd
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import background
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile
@@ -150,8 +151,7 @@ def _completed(marker: Record) -> Record:
 
 def _follow(status: StatusFile, attempt: str, place: Place, digest: str, wait: int) -> Record:
     """Wait for the end of an attempt, or for ``wait`` seconds."""
-    deadline = time.monotonic() + wait if wait else None
-    while True:
+    for _passed in looks(wait or math.inf, every(SECONDS_BETWEEN_LOOKS)):
         state = status.read()
         if state is None:
             raise TrainiumError(f"The state of the transfer {attempt} is gone from this host; run again to go on")
@@ -166,15 +166,9 @@ def _follow(status: StatusFile, attempt: str, place: Place, digest: str, wait: i
             raise TrainiumError(
                 "The process that fetched the dataset was killed; run again, which goes on where it stopped"
             )
-        if deadline is not None and time.monotonic() >= deadline:
-            return {
-                "changed": True,
-                "complete": False,
-                "running": True,
-                "attempt": attempt,
-                "progress": line(state["progress"]),
-            }
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        progress = line(state["progress"])
+    else:
+        return {"changed": True, "complete": False, "running": True, "attempt": attempt, "progress": progress}
     status.remove()
     if state.get("error"):
         raise TrainiumError(str(state["error"]))

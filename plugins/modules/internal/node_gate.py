@@ -126,13 +126,13 @@ collective:
   sample: {"kind": "gloo", "due": true, "problem": "", "nodes": ["ip-192-0-2-5"], "addresses": ["192.0.2.5"]}
 """
 
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._node import collective
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import LOST
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls, ports
@@ -150,11 +150,10 @@ def apply(plan: planner.Plan) -> dict[str, SlurmNode]:
         calls.update_node(name, "state=drain", f"reason={reason}")
     for name in plan.resume:
         calls.update_node(name, "state=resume")
-    until = time.monotonic() + RESUMED_WITHIN
-    nodes = calls.nodes()
-    while any(not nodes[name].usable for name in plan.resume) and time.monotonic() < until:
-        time.sleep(0.5)
+    for _passed in looks(RESUMED_WITHIN, every(0.5)):
         nodes = calls.nodes()
+        if all(nodes[name].usable for name in plan.resume):
+            break
     return nodes
 
 
