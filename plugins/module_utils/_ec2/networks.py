@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Networks that may log in: which of them are too wide, or none. Pure."""
+"""A cluster's subnets, and the networks that may log in: which of them are too wide, or none. Pure."""
 
 from __future__ import annotations
 
@@ -41,3 +41,28 @@ def wide_networks(networks: Iterable[str], smallest_prefix: int) -> list[str]:
         if network.prefixlen < smallest_prefix and not any(network.subnet_of(inside) for inside in _INSIDE):
             found.append(f"{text} is {network.num_addresses} addresses of the Internet")
     return found
+
+
+def cluster_subnets(zones: Iterable[str], network: str) -> list[dict[str, str]]:
+    """The public and the private subnet of each zone: ``zone``, ``kind`` and ``cidr``.
+
+    The network is cut into sixteen. A zone's letter chooses its two parts, so that they stay the same when another zone
+    begins to offer the type: public subnets lie in the lower half, private ones in the upper.
+
+    Raises:
+        ValueError: no network that can be cut so, or a zone with another letter.
+
+    >>> [subnet["cidr"] for subnet in cluster_subnets(["us-west-2d"], "10.77.0.0/16")]
+    ['10.77.48.0/20', '10.77.176.0/20']
+    """
+    parts = [str(part) for part in ipaddress.IPv4Network(network).subnets(prefixlen_diff=4)]
+    subnets = []
+    for zone in zones:
+        slot = "abcdefgh".find(zone[-1:])
+        if not zone or slot < 0:
+            raise ValueError(f"the zone {zone!r} does not end with a letter from a to h")
+        subnets += [
+            {"zone": zone, "kind": kind, "cidr": parts[place]}
+            for kind, place in (("public", slot), ("private", slot + 8))
+        ]
+    return subnets
