@@ -89,7 +89,7 @@ def collection(folder: Path) -> Path:
     """The collection with its filters, and with roles and a module that only say what they get."""
     root = folder / "ansible_collections" / "trainium" / "cluster"
     (root / "plugins" / "modules" / "internal").mkdir(parents=True)
-    for name in ("filter", "module_utils"):
+    for name in ("filter", "module_utils", "plugin_utils"):
         (root / "plugins" / name).symlink_to(REPOSITORY / "plugins" / name)
     (root / "plugins" / "modules" / "internal" / "node_info.py").write_text(
         "from pathlib import Path\n"
