@@ -52,3 +52,10 @@ def test_who_may_not_see_the_quota_is_told_so(controller: Controller) -> None:
     done = controller.role("efa_nodes:account")
     assert done.returncode == 0, done.stdout
     assert "The quota of trn1.32xlarge was not looked at" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_an_image_that_is_not_there_is_refused_in_a_sentence(controller: Controller) -> None:
+    (said,) = controller.cases(("efa_nodes:account", {"efa_nodes_image_id": "ami-0123456789abcdef0"}))
+    assert "ami-0123456789abcdef0" in said
+    assert "Traceback" not in said
+    assert controller.api.writes() == []
