@@ -140,6 +140,7 @@ class Seed(NamedTuple):
     """What a reference architecture says of a cluster: head node, queues, folders, and where all nodes share files.
 
     ``storage``: mount directory -> type and size or throughput. ``disk``: where the nodes' own disks are mounted.
+    ``scripts``: of head node and queues, with their arguments; that of the role, for document 001's, comes first.
     """
 
     head: str
@@ -147,6 +148,7 @@ class Seed(NamedTuple):
     storage: Mapping[str, tuple[str, int | None]]
     disk: str | None
     shared: str
+    scripts: tuple[str, ...] = ("node.sh",)
 
 
 # Document 002: an m5.8xlarge, /apps of 200 GiB, FSx for Lustre of 4.8 TiB, /local_scratch, four nodes in the queue. The
@@ -178,7 +180,7 @@ SEEDS = {
     ),
     "gpu": training(P4DE._replace(instance_type="p4d.24xlarge")),
     "p4de_custom_ami": training(P4DE),
-    "p4de_postinstall": training(P4DE),
+    "p4de_postinstall": training(P4DE)._replace(scripts=("node.sh", "setup.sh docker", "setup.sh pyxis")),
     "p4de_g5_inference": training(P4DE, Queue("inference-gpu", "g5.12xlarge", 0, 4)),
     "trn1_custom_ami": training(Queue("compute-trn1", "trn1.32xlarge", 0, 4)),
     "trn2": training(Queue("compute1", "trn2.48xlarge", 0, 2)),
@@ -205,7 +207,14 @@ def seen(configuration: Variables, shared: str) -> Seed:
         size = sizes.get("Size") or sizes.get("StorageCapacity") or sizes.get("ProvisionedThroughput")
         storage[item["MountDir"]] = (kind, size)
     (disk,) = disks
-    return Seed(configuration["HeadNode"]["InstanceType"], queues, storage, disk, shared)
+    nodes = [configuration["HeadNode"], *configuration["Scheduling"]["SlurmQueues"]]
+    (scripts,) = {scripts_of(node["CustomActions"]["OnNodeConfigured"]) for node in nodes}
+    return Seed(configuration["HeadNode"]["InstanceType"], queues, storage, disk, shared, scripts)
+
+
+def scripts_of(action: Variables) -> tuple[str, ...]:
+    sequence = action.get("Sequence", [action])
+    return tuple(" ".join([one["Script"].rpartition("/")[2], *one.get("Args", [])]) for one in sequence)
 
 
 # The user's own scripts, as this preset takes them.
@@ -376,6 +385,16 @@ def written(site: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Wr
     cases = account_cases(site)
     network = {key: value for key, value in cases["trn1"].items() if key != "parallelcluster_preset"}
     cases.update({name: {**network, **case} for name, (case, _queues) in OTHERS.items()})
+    first = network["parallelcluster_head_subnet_id"]
+    (vpc,) = [subnet["VpcId"] for subnet in site.ec2.describe_subnets(SubnetIds=[first])["Subnets"]]
+    inside = site.ec2.describe_subnets(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["Subnets"]
+    other = next(subnet["SubnetId"] for subnet in inside if subnet["SubnetId"] != first)
+    several = {
+        "trainium_subnet_ids": [first, other],
+        "parallelcluster_compute_subnet_id": "",
+        "parallelcluster_zones": 2,
+    }
+    cases["two zones"] = {**network, "parallelcluster_preset": "trn1", **several}
     # As they stand, but for the network, which the role would make.
     cases.update({f"example {number}": {**network, **variables} for number, variables in enumerate(EXAMPLES)})
     return write(site, tmp_path_factory.mktemp("presets"), cases)
@@ -391,12 +410,22 @@ def test_only_what_was_set_takes_the_place_of_a_preset(written: dict[str, Writte
     assert seen(*written[name]).queues == OTHERS[name][1]
 
 
+def test_nodes_in_two_zones(written: dict[str, Written]) -> None:
+    found = seen(*written["two zones"]).queues
+    assert found == [Queue(name, "trn1.32xlarge", 0, 2) for name in ("compute1", "compute1-z2")]
+
+
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_an_example_of_the_documentation_is_accepted(written: dict[str, Written], number: int) -> None:
     variables, found = EXAMPLES[number], written[f"example {number}"]
     seed = SEEDS[variables.get("parallelcluster_preset", "trn1_dynamic")]
     greatest = variables.get("trainium_node_count", seed.queues[0].greatest)
-    assert seen(*found) == seed._replace(queues=[seed.queues[0]._replace(greatest=greatest), *seed.queues[1:]])
+    own = variables.get("parallelcluster_configuration", {}).get("custom_actions", {}).get("head", {})
+    scripts = [
+        " ".join([one["script"].rpartition("/")[2], *one.get("args", [])]) for one in own.get("on_node_configured", [])
+    ]
+    queues = [seed.queues[0]._replace(greatest=greatest), *seed.queues[1:]]
+    assert seen(*found) == seed._replace(queues=queues, scripts=("node.sh", *scripts))
 
 
 def test_the_documentation_shows_presets_scripts_and_own_keys() -> None:
@@ -434,21 +463,12 @@ def test_nodes_are_checked_when_a_job_gets_them(written: dict[str, Written]) -> 
         assert one.configuration["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] == [{"PrologFlags": "Alloc"}]
 
 
-def test_own_scripts_run_after_that_of_the_role(written: dict[str, Written]) -> None:
-    ours = written["p4de_g5_inference"].configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]
-    assert ours["Script"].endswith("/node/node.sh")
+def test_nodes_may_read_the_scripts_that_they_run(written: dict[str, Written]) -> None:
     configuration = written["p4de_postinstall"].configuration
     for node in (configuration["HeadNode"], *configuration["Scheduling"]["SlurmQueues"]):
-        sequence = node["CustomActions"]["OnNodeConfigured"]["Sequence"]
-        assert [(one["Script"], one.get("Args")) for one in sequence] == [
-            (ours["Script"], None),
-            (POSTINSTALL[0]["script"], ["docker"]),
-            (POSTINSTALL[1]["script"], ["pyxis"]),
-        ]
-        assert {one["BucketName"] for one in node["Iam"]["S3Access"]} == {
-            "example-bucket",
-            ours["Script"].split("/")[2],
-        }
+        first, *_own = node["CustomActions"]["OnNodeConfigured"]["Sequence"]
+        buckets = {one["BucketName"] for one in node["Iam"]["S3Access"]}
+        assert buckets == {"example-bucket", first["Script"].split("/")[2]}
 
 
 def test_nodes_get_the_time_that_their_roles_need(written: dict[str, Written]) -> None:
@@ -458,7 +478,8 @@ def test_nodes_get_the_time_that_their_roles_need(written: dict[str, Written]) -
 
 def test_the_real_pcluster_accepts_every_preset(site: Any, written: dict[str, Written]) -> None:
     requests = []
-    for number, preset in enumerate(ALL_PRESETS):
+    names = [*ALL_PRESETS, "two zones"]
+    for number, preset in enumerate(names):
         configuration = written[preset].configuration
         if number == 0:
             script = configuration["HeadNode"]["CustomActions"]["OnNodeConfigured"]["Script"]
@@ -478,7 +499,7 @@ def test_the_real_pcluster_accepts_every_preset(site: Any, written: dict[str, Wr
             for item in answer["content"].get("configuration_validation_errors", [answer["content"]])
             if item.get("level", "ERROR") == "ERROR"
         ]
-        for preset, answer in zip(ALL_PRESETS, rehearse(site, requests))
+        for preset, answer in zip(names, rehearse(site, requests))
         if answer["code"] != ACCEPTED
     }
     assert refused == {}
