@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from sandbox.account import token
@@ -38,7 +39,15 @@ def main() -> int:
     # The call log says more than a line for each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    application = Application(DomainDispatcherApplication(create_backend_app), token.make(options.token_file))
+    word = token.make(options.token_file)
+
+    def users() -> set[int]:
+        """Root, this process' user, and whoever called sudo, to whom the file is given when the sandbox is up."""
+        with suppress(FileNotFoundError):
+            return {0, os.geteuid(), options.token_file.stat().st_uid}
+        return {0, os.geteuid()}
+
+    application = Application(DomainDispatcherApplication(create_backend_app), word, users)
     run_simple(options.host, options.port, application, threaded=True)
     return 0
 

@@ -15,7 +15,7 @@ import pytest
 from sandbox import lifecycle, machine
 from sandbox.account import api as control
 from sandbox.account import token
-from sandbox.emulator.server import guard
+from sandbox.emulator.server import guard, peer
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 from tests.contract.conftest import CREDENTIALS, REGION, Api
@@ -122,8 +122,9 @@ def test_the_sandboxs_own_names_are_answered(emulator: Api, host: str) -> None:
     assert ask(emulator, "GET", "/sandbox-api/health", {**emulator.headers, "Host": host})[0] == 200
 
 
-def test_no_name_at_all_is_no_pages() -> None:
-    assert guard.refusal({"PATH_INFO": "/"}, "word") is None
+def test_no_name_at_all_is_no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer, "user", lambda _environ: 1000)
+    assert guard.refusal({"PATH_INFO": "/"}, "word", {1000}) is None
 
 
 def test_the_token_is_its_owners_alone(tmp_path: Path) -> None:
@@ -165,3 +166,43 @@ def test_down_forgets_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     token.make(paths.token)
     lifecycle.down(paths)
     assert not paths.token.exists()
+
+
+# --- other users of the machine ---
+
+CLIENT, SERVER = 40001, 5199
+ENVIRON = {"REMOTE_ADDR": "127.0.0.1", "REMOTE_PORT": str(CLIENT), "SERVER_PORT": str(SERVER)}
+
+
+def table(*rows: tuple[int, int, int, int]) -> str:
+    """The table of connections, with (own port, other port, user id, inode) each."""
+    lines = ["  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"]
+    for number, (own, other, uid, inode) in enumerate(rows):
+        ends = f"0100007F:{own:04X} 0100007F:{other:04X}"
+        lines.append(f"  {number}: {ends} 01 00000000:00000000 00:00000000 00000000 {uid} 0 {inode} 1 0")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "refused"),
+    [
+        ([(CLIENT, SERVER, 1000, 77)], False),
+        ([(CLIENT, SERVER, 1001, 77)], True),
+        # The server's own end has its user, and is not the client's.
+        ([(SERVER, CLIENT, 0, 78), (CLIENT, SERVER, 1001, 77)], True),
+        # Asked and closed at once: the kernel shows root then.
+        ([(CLIENT, SERVER, 0, 0)], True),
+        ([(CLIENT, 80, 1000, 77)], True),
+        ([], True),
+    ],
+)
+def test_another_user_of_the_machine_is_refused(
+    rows: list[tuple[int, int, int, int]], refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may launch instances has root start containers."""
+    monkeypatch.setattr(peer, "TABLE", tmp_path / "tcp")
+    peer.TABLE.write_text(table(*rows), encoding="ascii")
+    environ = {**ENVIRON, "PATH_INFO": "/", "HTTP_HOST": "127.0.0.1:5199"}
+    found = guard.refusal(environ, "token", {0, 1000})
+    assert (found is not None) is refused
+    assert found is None or found[0].startswith("403")

@@ -25,12 +25,15 @@ CALLER = "192.0.2.10"
 class Application:
     """The WSGI application that stands before moto's. Moto is entered by one request at a time.
 
-    ``token`` is what control calls must know.
+    ``token`` is what control calls must know, and ``users`` of this machine may ask at all.
     """
 
-    def __init__(self, moto: Callable[[dict[str, Any], Start], Iterable[bytes]], token: str) -> None:
+    def __init__(
+        self, moto: Callable[[dict[str, Any], Start], Iterable[bytes]], token: str, users: Callable[[], set[int]]
+    ) -> None:
         self.moto = moto
         self.token = token
+        self.users = users
 
     def __call__(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -38,7 +41,7 @@ class Application:
         # Whoever runs a playbook asks it, without any token.
         if environ["PATH_INFO"] == ADDRESS_SERVICE:
             return answer(start, "200 OK", "text/plain", f"{CALLER}\n".encode())
-        refused = guard.refusal(environ, self.token)
+        refused = guard.refusal(environ, self.token, self.users())
         if refused:
             status, sentence = refused
             LOG.warning("%s %s was refused: %s", environ["REQUEST_METHOD"], environ["PATH_INFO"], sentence)

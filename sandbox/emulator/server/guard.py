@@ -1,4 +1,4 @@
-"""Who may ask the emulator: no page in a browser, and for control calls only who knows the token.
+"""Who may ask the emulator: the sandbox's user and root, no page in a browser; control calls need the token as well.
 
 A page that a developer looks at may send requests to this machine. A browser says so in ``Origin``, ``Referer`` or
 ``Sec-Fetch-*``, which pages cannot change (https://fetch.spec.whatwg.org/#forbidden-request-header), and clients of AWS
@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sandbox.account.token import HEADER
+from sandbox.emulator.server import peer
 
 # Paths of the control API, and of moto's own.
 CONTROL = ("/sandbox-api/", "/moto-api/")
@@ -21,8 +22,13 @@ NAMES = ("localhost", "aws-sandbox")
 _TOKEN = "HTTP_" + HEADER.upper().replace("-", "_")
 
 
-def refusal(environ: dict[str, Any], token: str) -> tuple[str, str] | None:
-    """The status and the sentence for a request that is not answered, else None."""
+def refusal(environ: dict[str, Any], token: str, users: set[int]) -> tuple[str, str] | None:
+    """The status and the sentence for a request that is not answered, else None.
+
+    ``users`` of this machine may ask: who asks can have containers started that root runs.
+    """
+    if peer.user(environ) not in users:
+        return "403 Forbidden", "Only the user who started the sandbox is answered, and root."
     if _from_a_page(environ):
         return "403 Forbidden", "Pages in a browser are not answered: use an AWS client, or python -m sandbox."
     if not _is_ours(environ.get("HTTP_HOST", "")):
