@@ -45,7 +45,7 @@ def _llama2(size: str, like: str, script: tuple[tuple[str, str], ...], **args: A
     base = LLAMA3[like]
     name, data = (
         f"llama2-{size}",
-        tokenized("meta-llama/Llama-2-7b-hf", "wikicorpus_llama2_tokenized_4k", **dict[str, Any]({"llama-version": 2})),
+        tokenized("meta-llama/Llama-2-7b-hf", "wikicorpus_llama2_tokenized_4k", **{"llama-version": 2}),
     )
     key = "data_dir" if "data_dir" in base["args"] else "training_dir"
     kept = {one: value.replace(like, name) if isinstance(value, str) else value for one, value in base["args"].items()}

@@ -63,9 +63,7 @@ def nxd_files(*files: tuple[str, str]) -> list[dict[str, str]]:
 
 def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any) -> Definition:
     """With a token for the tokenizer alone: the weights begin at random."""
-    data = tokenized(
-        "meta-llama/Meta-Llama-3-8B", "wikicorpus_llama3_tokenized_8k", **dict[str, Any]({"llama-version": 3})
-    )
+    data = tokenized("meta-llama/Meta-Llama-3-8B", "wikicorpus_llama3_tokenized_8k", **{"llama-version": 3})
     return {
         "name": name,
         "fetch": nxd_files(*files),

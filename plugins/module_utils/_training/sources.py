@@ -55,12 +55,12 @@ def started(script: str, prepare: Definition, **args: Any) -> Definition:
     }
 
 
-def tokenized(model: str, name: str, script: str = "get_dataset.py", **args: Any) -> Definition:
+def tokenized(model: str, name: str, **args: Any) -> Definition:
     """The preparation of Wikipedia's text by the model's tokenizer, as Neuron's get_dataset.py does it."""
     return {
         "model": [model],
         "only": ["tokenizer*", "special_tokens_map.json"],
-        "script": script,
+        "script": "get_dataset.py",
         "makes": name,
         "data": f"{{directory}}/data/{name}",
         **args,
