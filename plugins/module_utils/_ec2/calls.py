@@ -23,6 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    retried,
     unreadable,
 )
 
@@ -55,12 +56,17 @@ def console_output(client: Client, instance_id: str) -> str:
 
     Instances that are no Nitro ones refuse ``Latest``: what they wrote at boot comes without.
     """
+
+    @retried
+    def output(**latest: bool) -> str:
+        return str(client.get_console_output(InstanceId=instance_id, **latest).get("Output") or "")
+
     try:
-        return str(client.get_console_output(InstanceId=instance_id, Latest=True).get("Output") or "")
+        return output(Latest=True)
     except aws.ClientError as error:
         code = error.response["Error"]["Code"]
         if code == "UnsupportedOperation":
-            return str(client.get_console_output(InstanceId=instance_id).get("Output") or "")
+            return output()
         if code.startswith("InvalidInstanceID"):
             return ""
         raise

@@ -78,8 +78,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import node_of
 
 
-def _find(module: AnsibleAWSModule, path: Path) -> tuple[dict[str, list[str]], list[str]]:
-    """Keys by instance, and the instances without. Raises TrainiumError, OSError."""
+def _find(module: AnsibleAWSModule, path: Path) -> tuple[dict[str, list[str]], list[str], str]:
+    """Keys by instance, the instances without, and why AWS showed no console. Raises TrainiumError, OSError."""
     client = module.client("ec2")
     filters = {f"tag:{CLUSTER_TAG}": module.params["cluster_name"], "instance-state-name": "running"}
     nodes, now = [node_of(item) for item in ec2.describe_instances(client, filters)], datetime.now(timezone.utc)
@@ -87,14 +87,18 @@ def _find(module: AnsibleAWSModule, path: Path) -> tuple[dict[str, list[str]], l
     left = [node["instance_id"] for node in nodes if host_keys.is_first_boot(node, now)]
     left, found = [identity for identity in left if identity not in before], {}
     for _passed in looks(0 if module.check_mode else module.params["timeout"], Pace(1, 1.5, 10)):
-        for identity in left:
-            keys = host_keys.first_boot_keys(ec2.console_output(client, identity))
-            if keys:
-                found[identity] = keys
+        try:
+            for identity in left:
+                keys = host_keys.first_boot_keys(ec2.console_output(client, identity))
+                if keys:
+                    found[identity] = keys
+        except TrainiumError as error:
+            # The cluster can do without; whoever runs it is told.
+            return found, [identity for identity in left if identity not in found], f" ({error})"
         left = [identity for identity in left if identity not in found]
         if not left:
             break
-    return found, left
+    return found, left, ""
 
 
 def main() -> None:
@@ -108,7 +112,7 @@ def main() -> None:
     )
     path = Path(module.params["path"])
     try:
-        found, left = _find(module, path)
+        found, left, reason = _find(module, path)
         if found and not module.check_mode:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # At once, since runs for other clusters add to the same file.
@@ -121,7 +125,8 @@ def main() -> None:
     if left and not module.check_mode:
         module.warn(
             f"The console of {', '.join(left)} showed no ssh host keys of a first boot in {module.params['timeout']} "
-            "s, so that ssh accepts whatever it meets there first; compare the keys where you do not trust the network."
+            f"s{reason}, so that ssh accepts whatever it meets there first; compare the keys where you do not trust the "
+            "network."
         )
     module.exit_json(changed=bool(found), known=sorted(found), unknown=left)
 

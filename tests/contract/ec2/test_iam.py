@@ -33,3 +33,13 @@ def test_a_call_without_its_statement_is_refused_in_one_sentence(cloud: Account)
     cloud.api.control("POST", "policies", {"access_key": "nodes", "statements": rest})
     assert "UnauthorizedOperation" in cloud.refused(count=1)
     assert cloud.instances() == []
+
+
+def test_without_the_permission_for_consoles_a_warning_says_so(cloud: Account) -> None:
+    cloud.environment["AWS_ACCESS_KEY_ID"] = "nodes"
+    rest = [one for one in policy("nodes") if one["Sid"] != "ReadHostKeys"]
+    cloud.api.control("POST", "policies", {"access_key": "nodes", "statements": rest})
+    (identity,) = cloud.efa(count=1)["instance_ids"]
+    found = cloud.run("internal.host_keys", {"cluster_name": "bert", "path": "/nonexistent/pins"})
+    assert (found["unknown"], found["changed"]) == ([identity], False)
+    assert "ec2:GetConsoleOutput" in str(found["warnings"])
