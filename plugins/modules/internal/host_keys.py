@@ -125,8 +125,8 @@ def main() -> None:
     if left and not module.check_mode:
         module.warn(
             f"The console of {', '.join(left)} showed no ssh host keys of a first boot in {module.params['timeout']} "
-            f"s{reason}, so that ssh accepts whatever it meets there first; compare the keys where you do not trust the "
-            "network."
+            f"s{reason}, so that ssh accepts whatever it meets there first; compare the keys where you do not trust "
+            "the network."
         )
     module.exit_json(changed=bool(found), known=sorted(found), unknown=left)
 
