@@ -9,6 +9,7 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
+from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
 
 ROLE = Path(__file__).parents[3] / "roles" / "neuron"
 
@@ -42,3 +43,10 @@ def headers(family: str, release: str) -> list[str]:
 )
 def test_the_headers_are_named_after_the_kernel(family: str, release: str, packages: list[str]) -> None:
     assert headers(family, release) == packages
+
+
+def test_amazon_linux_2_is_refused_where_the_node_says_so() -> None:
+    rules = yaml.safe_load((ROLE / "tasks/validate.yml").read_text())[0]["trainium.cluster.internal.validate"]["rules"]
+    facts = {"distribution": "Amazon", "distribution_version": "2"}
+    rule = {**rules[0], "system": facts, "torch": "latest", "versions": {}, "mirror": False, "instance_type": ""}
+    assert refusal(rule, "2.21.1").startswith("Amazon Linux 2 has no dnf")
