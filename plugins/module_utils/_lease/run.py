@@ -60,10 +60,11 @@ class Lease:
     def take(self, broken: bool, tags: Mapping[str, str]) -> bool:
         """Have it from now on; False where this run had it. Raises TrainiumError where another run has it."""
         for _attempt in range(3):
-            if calls.create(self._client, self._name, text_of(self._me), tags):
-                return True
+            # Read first: the later phases of a run, which has it already, write nothing.
             found = calls.read(self._client, self._name)
             if found is None:
+                if calls.create(self._client, self._name, text_of(self._me), tags):
+                    return True
                 continue
             holder = holder_of(found)
             if holder.is_run(self._me):
