@@ -220,7 +220,8 @@ _LORA: Definition = {
     ],
     # Its extra "neuronx" pins what SDK 2.26.1 has, as the main branch of 2026-08 still does, so there is no pin to move
     # to; "training" pins trl, peft and accelerate (pyproject.toml, with requires-python >=3.10,<3.12).
-    "requirements": ["optimum-neuron[neuronx,training]==0.4.5"],
+    # What it pins of Neuron's is named here, so that neuron_venv takes it from Neuron's index alone.
+    "requirements": ["optimum-neuron[neuronx,training]==0.4.5", "neuronx-distributed==0.15.22404"],
     "needs": {
         "sdk": ("2.26.1", "2.26.1"),
         "python": ("3.10", "3.11"),

@@ -238,6 +238,14 @@ def serves(sdk: str, distribution: str, version: str, python: str) -> bool:
 
 
 @each
+def test_packages_of_neuron_are_named_so_that_they_come_from_its_index(name: str) -> None:
+    """Those that another package requires are bound to it only where they are named (vars of the role neuron_venv)."""
+    wanted = PRESETS[name].get("requirements", [])
+    nxd = [one for one in wanted if one.startswith("neuronx-distributed==")]
+    assert bool(nxd) == (any("optimum-neuron" in one for one in wanted) or name.startswith(("llama", "gpt")))
+
+
+@each
 def test_its_data_is_made_or_brought(name: str) -> None:
     preset = PRESETS[name]
     read = set(data_of({"preset": name}, PRESETS, "/opt").values())
