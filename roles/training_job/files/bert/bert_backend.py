@@ -1,14 +1,14 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """What differs between processes on CPUs and on NeuronCores, and how the processes of one job talk.
 
-Words between processes, such as "stop now", go over gloo in both cases: on an XLA device each would be a graph to
-compile.
+Words between processes, such as "stop now", go over gloo in all cases: on NeuronCores each would be compiled.
 """
 
 from __future__ import annotations
 
 import contextlib
 import glob
+import importlib.metadata
 import importlib.util
 import os
 import socket
@@ -37,11 +37,15 @@ class CpuBackend:
 
     def __init__(self) -> None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+        self.begin()
+        # DistributedDataParallel averages; wanted is the sum.
+        self.factor = dist.get_world_size()
+
+    def begin(self) -> None:
+        """Find the other processes, and the device."""
         dist.init_process_group("gloo")
         self.control = dist.group.WORLD
         self.device = torch.device("cpu")
-        # DistributedDataParallel averages; wanted is the sum.
-        self.factor = dist.get_world_size()
 
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
         return torch.nn.parallel.DistributedDataParallel(model.train())
@@ -63,7 +67,36 @@ class CpuBackend:
         dist.all_reduce(total)
 
     def mark(self) -> None:
-        """Nothing is put off on a CPU."""
+        """Nothing is put off."""
+
+
+class NeuronBackend(CpuBackend):
+    """Processes on NeuronCores of trn2 and trn3 with TorchNeuron: PyTorch's own kind of device, and DDP as on CPUs.
+
+    Names are those of Neuron's documentation of SDK 2.33 ("How to use torch.distributed on Neuron", "torch.compile on
+    Neuron"): the device ``neuron``, of which each process has one, the process group ``neuron``, and the compiler
+    ``neuron``. Random numbers follow from torch.manual_seed, which seeds all devices.
+    """
+
+    # A step is put into the device's queue; asking for its loss would wait for all of it.
+    lag = 1
+
+    def begin(self) -> None:
+        import torch_neuronx  # noqa: F401  # registers device and process group
+
+        dist.init_process_group("neuron")
+        self.control = dist.new_group(backend="gloo")
+        self.device = torch.device("neuron")
+
+    def place(self, model: torch.nn.Module) -> torch.nn.Module:
+        """Without compilation each operation runs by itself, and a change of the script costs none."""
+        move(model, self.device)
+        if os.environ.get("TRAINIUM_TORCH_COMPILE", "0") not in ("", "0"):
+            model.compile(backend="neuron")
+        return super().place(model)
+
+    def send(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {name: value.to(self.device) for name, value in values.items()}
 
 
 class XlaBackend:
@@ -98,20 +131,8 @@ class XlaBackend:
         self.bucket = int(os.environ.get("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB") or "50")
 
     def place(self, model: torch.nn.Module) -> torch.nn.Module:
-        """Move the model to the device.
-
-        The move makes two weights of one that two modules share. They are made one again here: tie_weights() of
-        transformers would compute with them, which is another graph.
-        """
-        places: dict[int, list[tuple[dict[str, Any], str]]] = {}
-        for module in model.modules():
-            for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
-                places.setdefault(id(weight), []).append((module._parameters, name))
-        model.to(self.device).train()
-        for (first, name), *others in places.values():
-            for owner, also in others:
-                owner[also] = first[name]
-        return model
+        move(model, self.device)
+        return model.train()
 
     def send(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """All in one transfer."""
@@ -143,13 +164,40 @@ class XlaBackend:
         self.xm.mark_step()
 
 
+def move(model: torch.nn.Module, device: torch.device) -> None:
+    """Move a model to a device.
+
+    The move makes two weights of one that two modules share, where the devices' tensors are of different kinds. They
+    are made one again here: tie_weights() of transformers would compute with them, which is another graph for XLA.
+    """
+    places: dict[int, list[tuple[dict[str, Any], str]]] = {}
+    for module in model.modules():
+        for name, weight in module.named_parameters(recurse=False, remove_duplicate=False):
+            places.setdefault(id(weight), []).append((module._parameters, name))
+    model.to(device)
+    for (first, name), *others in places.values():
+        for owner, also in others:
+            owner[also] = first[name]
+
+
+def is_native() -> bool:
+    """Whether torch-neuronx is TorchNeuron: 2.9 was the last one over PyTorch/XLA."""
+    try:
+        major, minor = importlib.metadata.version("torch-neuronx").split(".")[:2]
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return (int(major), int(minor)) > (2, 9)
+
+
 def make_backend() -> Any:
-    """XLA where torch_xla is installed, CPUs otherwise. Raises SystemExit where these would be used for nothing."""
+    """TorchNeuron or XLA where one is installed, else CPUs. Raises SystemExit where these would be used for nothing."""
+    if is_native() and os.environ.get("PJRT_DEVICE") != "CPU":
+        return NeuronBackend()
     if importlib.util.find_spec("torch_xla"):
         return XlaBackend()
     if glob.glob(NEURON_DEVICES) and os.environ.get("PJRT_DEVICE") != "CPU":
         raise SystemExit(
-            f"{socket.gethostname()} has Neuron devices, but the environment in {sys.prefix} has no torch_xla: install "
-            "torch-neuronx there, or set PJRT_DEVICE=CPU to train on the CPU."
+            f"{socket.gethostname()} has Neuron devices, but the environment in {sys.prefix} has neither torch_xla nor "
+            "TorchNeuron: install torch-neuronx there, or set PJRT_DEVICE=CPU to train on the CPU."
         )
     return CpuBackend()

@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """BERT pretraining with masked language modelling and next sentence prediction, data-parallel under torchrun.
 
-Runs on XLA devices where torch_xla can be imported, and on CPUs with gloo otherwise. The first process logs every
-step in the line format of the Neuron BERT tutorial.
+Runs on NeuronCores with TorchNeuron or torch_xla, where one is installed, and on CPUs with gloo otherwise. The first
+process logs every step in the line format of the Neuron BERT tutorial.
 
 The environment says what the cluster wants, so that the same command is started again after a requeue:
 
