@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule end-to-end end-to-end-parallelcluster sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-parallelcluster sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -79,6 +79,11 @@ browser: setup ## the report of a training in a real browser
 scripts: setup ## the training script with real PyTorch and torch_xla: killed, resumed, on fewer nodes
 	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/training
+
+# Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.
+upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed; and 300 steps of ours
+	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
+	TRAINIUM_TEST_STEPS=300 $(BIN)/python -m pytest tests/upstream tests/training/test_xla.py
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -42,7 +42,7 @@ def python() -> Path:
         pip = [str(python), "-m", "pip", "install", "--quiet", *wheels, *further]
         subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
 
-    return _environment("torch-venv", REQUIREMENTS.read_text(encoding="utf-8"), install)
+    return environment("torch-venv", REQUIREMENTS.read_text(encoding="utf-8"), install)
 
 
 @pytest.fixture(scope="session")
@@ -58,10 +58,10 @@ def xla_python() -> Path:
         xla_environment.install(python, wanted, os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
 
     source = Path(xla_environment.__file__).read_text(encoding="utf-8")
-    return _environment("xla-venv", "\n".join([*wanted, source]), install)
+    return environment("xla-venv", "\n".join([*wanted, source]), install)
 
 
-def _environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path:
+def environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path:
     """The Python of an environment for this repository's tests, made anew unless it has what is ``wanted``."""
     folder = REPOSITORY / ".sandbox" / name
     folder.parent.mkdir(exist_ok=True)
