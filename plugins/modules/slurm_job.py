@@ -9,7 +9,7 @@ module: slurm_job
 version_added: 0.1.0
 short_description: Submit, follow and cancel a Slurm job
 description:
-  - Submits a batch script that lies on the host, unless an identical job waits, runs or has ended well. Jobs are
+  - Submits a batch script that lies on the host, unless an identical job waits, runs or has succeeded. Jobs are
     identical that have the same O(name), script, arguments and options; what a job waits for (O(dependency)) and where
     its script lies does not count.
   - A job is known again by its digest, which travels in its comment, in accounting where the cluster has it, and in a
@@ -156,7 +156,7 @@ EXAMPLES = r"""
     output: /fsx/jobs/bert/compile.log
   register: compile
 
-- name: Train, if compiling ended well, and follow it
+- name: Train, if compiling succeeded, and follow it
   trainium.cluster.slurm_job:
     name: bert
     script: /fsx/jobs/bert/train.batch

@@ -72,7 +72,7 @@ ended:
   type: bool
   sample: true
 succeeded:
-  description: Whether it ended well.
+  description: Whether it succeeded.
   returned: success
   type: bool
   sample: true

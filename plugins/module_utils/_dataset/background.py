@@ -25,7 +25,7 @@ class StatusFile:
 
     def __init__(self, attempt: str) -> None:
         if not re.fullmatch(r"[A-Za-z0-9-]{1,64}", attempt):
-            raise TrainiumError(f"The attempt {attempt!r} is none: take letters, digits and hyphens, at most 64")
+            raise TrainiumError(f"The attempt {attempt!r} is not valid: use letters, digits and hyphens, at most 64")
         self._folder = _folder()
         self.path = os.path.join(self._folder, f"{attempt}.json")
 

@@ -54,7 +54,7 @@ def source_kind(source: str) -> str:
         split_s3(source)
         return "s3"
     raise ValueError(
-        f"The source {shown(source)!r} is none: give s3://bucket/key, s3://bucket/prefix/, an http or https URL, "
+        f"The source {shown(source)!r} is not valid: use s3://bucket/key, s3://bucket/prefix/, an http or https URL, "
         "or an absolute path on the host"
     )
 
@@ -108,7 +108,7 @@ def checked_name(name: str) -> str:
     """The name, which is also that of a folder. Raises ValueError."""
     if not NAME.fullmatch(name):
         raise ValueError(
-            f"The name {name!r} is none: take at most 100 letters, digits, dots, underscores and hyphens, "
+            f"The name {name!r} is not valid: use at most 100 letters, digits, dots, underscores and hyphens, "
             "a letter or digit first"
         )
     return name
@@ -144,7 +144,7 @@ def checksum(text: str) -> str:
         return ""
     match = SHA256.fullmatch(text.strip())
     if not match:
-        raise ValueError(f"The checksum {text!r} is none: give sha256: and 64 hexadecimal digits")
+        raise ValueError(f"The checksum {text!r} is not valid: use sha256: and 64 hexadecimal digits")
     return match.group(1).lower()
 
 
@@ -250,5 +250,5 @@ def parse_size(text: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:iB|B)?\s*", text or "0")
     if not match:
-        raise ValueError(f"The size {text!r} is none: give a number of bytes, or one with K, M, G or T")
+        raise ValueError(f"The size {text!r} is not valid: use a number of bytes, or one with K, M, G or T")
     return int(float(match.group(1)) * 1024 ** " KMGT".index(match.group(2) or " "))

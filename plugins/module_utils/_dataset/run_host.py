@@ -63,7 +63,7 @@ def _request(params: Mapping[str, Any]) -> Record:
     if not 1 <= params["connections"] <= MOST_CONNECTIONS:
         raise ValueError(f"connections is {params['connections']}; take 1 to {MOST_CONNECTIONS}")
     if not os.path.isabs(params["destination"]) or os.path.realpath(params["destination"]) == "/":
-        raise ValueError(f"The destination {params['destination']!r} is none; give the absolute path of a folder")
+        raise ValueError(f"The destination {params['destination']!r} is not valid; use the absolute path of a folder")
     checksums = {path: planner.checksum(str(text)) for path, text in params["checksums"].items()}
     chunk = planner.parse_size(params["chunk_size"])
     if chunk < 1:

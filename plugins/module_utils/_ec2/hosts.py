@@ -172,7 +172,7 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
             name = record.get(_HOSTNAME_FIELDS[preference], "")
         else:
             known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
-            raise TrainiumError(f"hostnames holds {preference!r}, which is none of {known} or tag:<key>")
+            raise TrainiumError(f"hostnames holds {preference!r}, which is not one of {known} or tag:<key>")
         if _NAME.fullmatch(str(name)):
             return str(name)
     return str(record["instance_id"])

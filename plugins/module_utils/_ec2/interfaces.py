@@ -115,7 +115,7 @@ def plan_interfaces(network: TypeNetwork, layout: str | None) -> list[Interface]
     if layout is None:
         layout = EFA if network.maximum_efa else NONE_LAYOUT
     if layout not in LAYOUTS:
-        raise InterfacesError(f"interface layout {layout!r} is none of {', '.join(LAYOUTS)}")
+        raise InterfacesError(f"interface layout {layout!r} is not one of {', '.join(LAYOUTS)}")
     if layout == NONE_LAYOUT:
         return [Interface(0, 0, PLAIN)]
     if not network.maximum_efa:

@@ -44,7 +44,7 @@ ENDS = {
 
 
 class Progress(NamedTuple):
-    """How many resources have ended well, which are under way, and the newest event as text."""
+    """How many resources have succeeded, which are under way, and the newest event as text."""
 
     done: int
     under_way: list[str]

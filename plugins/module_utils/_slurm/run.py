@@ -155,7 +155,7 @@ def _submitted_at(noted: Mapping[str, Any], job: Mapping[str, Any]) -> float:
 
 
 def _noted_end(record: Record, job_id: int) -> bool | None:
-    """Whether the job has ended well by what it wrote itself into END_FILE: its number and its exit code."""
+    """Whether the job has succeeded by what it wrote itself into END_FILE: its number and its exit code."""
     try:
         number, code = Path(f"{record.path}.end").read_text(encoding="utf-8").split()[:2]
         return int(code) == 0 if int(number) == job_id else None
@@ -164,7 +164,7 @@ def _noted_end(record: Record, job_id: int) -> bool | None:
 
 
 def _check_dependencies(items: list[dict[str, Any]]) -> None:
-    """Slurm takes a job that it has forgotten for one that ended well, so a failure has to be seen here."""
+    """Slurm takes a job that it has forgotten for one that succeeded, so a failure has to be seen here."""
     for item in items:
         for number in item.get("job_ids") or [] if item["type"] in ("afterok", "aftercorr") else []:
             if slurm.jobs(number):

@@ -100,7 +100,7 @@ def described(
 def _line(job_id: int, job: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     if report:
         first, last = (f"{value:.4g}" if isinstance(value, float) else value for value in map(report.get, _LOSSES))
-        return f"has ended well after {report.get('steps')} steps, loss {first} to {last}"
+        return f"has succeeded after {report.get('steps')} steps, loss {first} to {last}"
     text = job_text({**job, "job_id": job_id})
     if job_id:
         return text

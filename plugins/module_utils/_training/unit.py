@@ -53,7 +53,7 @@ def decide(states: Mapping[str, Mapping[str, Any]], digest: str) -> dict[str, An
     """What to do, by the state of each node: ``action`` and ``nodes`` that it is done on, or ``refused``.
 
     ``follow``: the training runs, and is started on the nodes that it has not reached yet. ``start``: it is started
-    anew on all nodes. ``done``: it has ended well on all.
+    anew on all nodes. ``done``: it has succeeded on all.
     """
     others = sorted(node for node, state in states.items() if state["active"] and state["digest"] != digest)
     if others:

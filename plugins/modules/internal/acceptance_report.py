@@ -29,7 +29,7 @@ options:
     elements: dict
     required: true
   gate:
-    description: What M(trainium.cluster.internal.node_gate) returned.
+    description: What M(trainium.cluster.internal.slurm_drain) returned.
     type: dict
     required: true
   outcome:

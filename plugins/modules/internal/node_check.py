@@ -11,7 +11,7 @@ short_description: Check whether a node can train
 description:
   - Compares what a node shows of its hardware and its system with what it should show, in one call.
   - A check that fails is a result and no failure of the module. What happens to the node is up to
-    M(trainium.cluster.internal.node_gate).
+    M(trainium.cluster.internal.slurm_drain).
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:
@@ -136,7 +136,7 @@ instance_type:
   type: str
   sample: trn1.32xlarge
 gate:
-  description: What M(trainium.cluster.internal.node_gate) wants to know of the node.
+  description: What M(trainium.cluster.internal.slurm_drain) wants to know of the node.
   returned: success
   type: dict
   sample: {"name": "ip-192-0-2-5", "address": "192.0.2.5", "failures": ["15 of 16 Neuron devices"]}

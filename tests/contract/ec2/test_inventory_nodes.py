@@ -230,7 +230,7 @@ def test_a_refusal_of_the_api_is_one_sentence(account: Cluster, run: Run, code: 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("hostnames: [fqdn]", "hostnames holds 'fqdn', which is none of"),
+        ("hostnames: [fqdn]", "hostnames holds 'fqdn', which is not one of"),
         ("bastion: -oProxyCommand=x", "bastion is '-oProxyCommand=x', which is not host"),
         ("bastion: head", "has no public address; give it one or name another bastion."),
         ("cluster_name: 'train*'", "cluster_name is 'train*'; a cluster's name has no wildcards."),

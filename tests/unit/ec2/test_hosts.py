@@ -174,7 +174,7 @@ def test_host_names_by_preference(hostnames: list[str], name: str) -> None:
 
 
 def test_an_unknown_host_name_is_refused() -> None:
-    with pytest.raises(TrainiumError, match="'fqdn', which is none of short-private-dns-name"):
+    with pytest.raises(TrainiumError, match="'fqdn', which is not one of short-private-dns-name"):
         plan(instance(5), hostnames=["fqdn"])
 
 

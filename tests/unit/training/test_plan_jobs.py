@@ -63,7 +63,7 @@ def test_a_training_with_a_report_has_ended() -> None:
     report = {"name": "bert", "job_id": 12, "steps": 100, "initial_loss": 10.7, "final_loss": None}
     found = described(FOLDER, {}, report, NO_JOB, log_here=True)
     assert (found["running"], found["state"], found["report"]) == (False, "COMPLETED", report)
-    assert found["line"] == "bert: has ended well after 100 steps, loss 10.7 to None"
+    assert found["line"] == "bert: has succeeded after 100 steps, loss 10.7 to None"
 
 
 def test_one_that_failed_is_not_running() -> None:

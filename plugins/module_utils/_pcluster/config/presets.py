@@ -158,9 +158,7 @@ def laid_upon(preset: str | None, variables: Mapping[str, Any]) -> Variables:
     if not preset:
         return dict(variables)
     if preset not in PRESETS:
-        raise TrainiumError(
-            f"preset: there is none with the name {preset!r}; choose one of {', '.join(sorted(PRESETS))}"
-        )
+        raise TrainiumError(f"preset {preset!r} does not exist; choose one of {', '.join(sorted(PRESETS))}")
     upon = {key: value for key, value in variables.items() if key != "overrides"}
     base = {key: value for key, value in PRESETS[preset].items() if key != "shared_storage" or key not in upon}
     base["queues"] = preset_queues(base["queues"], upon)

@@ -1,4 +1,4 @@
-"""The module node_gate with programs that play Slurm: what it tells Slurm, and what it leaves alone."""
+"""The module slurm_drain with programs that play Slurm: what it tells Slurm, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.trainium.cluster.plugins.modules.internal import node_gate
+from ansible_collections.trainium.cluster.plugins.modules.internal import slurm_drain
 
 # Node, state and reason lie in a file; an update rewrites the line of its node.
 SINFO = "#!/bin/sh\nsed 's/|/|root|(null)|/2' {state}\n"
@@ -51,14 +51,14 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, **arguments: Any) -> d
         **arguments,
     }
     with patch_module_args(arguments), pytest.raises(SystemExit):
-        node_gate.main()
+        slurm_drain.main()
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result
 
 
 @pytest.fixture(autouse=True)
 def open_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_gate.ports, "reach", lambda targets, timeout: dict.fromkeys(targets))
+    monkeypatch.setattr(slurm_drain.ports, "reach", lambda targets, timeout: dict.fromkeys(targets))
 
 
 def test_drains_resumes_and_leaves_alone(slurm: Path, capsys: pytest.CaptureFixture[str]) -> None:

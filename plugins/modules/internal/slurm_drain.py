@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: node_gate
+module: slurm_drain
 version_added: 0.1.0
 short_description: Keep nodes that failed their checks away from jobs
 description:
@@ -83,7 +83,7 @@ options:
 
 EXAMPLES = r"""
 - name: Keep bad nodes away from jobs
-  trainium.cluster.internal.node_gate:
+  trainium.cluster.internal.slurm_drain:
     nodes: "{{ groups['compute'] | map('extract', hostvars, ['node', 'gate']) }}"
     compute: "{{ groups['compute'] }}"
   delegate_to: "{{ groups['head'][0] }}"
