@@ -48,6 +48,8 @@ class Script(NamedTuple):
 NODE = {
     "parallelcluster_node_python": "/usr/bin/python3",
     "__parallelcluster_node_requirements": ["--", "ansible-core>=2.17"],
+    "__parallelcluster_neuron": True,
+    "neuron_venv_path": "/opt/venv",
     "__parallelcluster_node_lock": "a==1 \\\n    --hash=sha256:0",
     "__parallelcluster_node_pip": ["--index-url=https://example.com/simple", "--trusted-host=example.com"],
     "__parallelcluster_packed": {"sha256": "0" * 64},
@@ -311,7 +313,7 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
             "training_job_venv_path": CONTEXT["venv_path"],
             "training_job_shared": False,
             "__training_job_efa": EFA,
-            "training_job_partition": job["partition"],
+            "__training_job_partition": job["partition"],
             **places,
         }
         text = render(template, variables)

@@ -27,7 +27,7 @@ def test_sources(source: str, kind: str) -> None:
     "source", ["", "a/b", "ftp://host/x", "https:///x", "s3://", "s3:///x", "s3://B/x", "file:///x"]
 )
 def test_what_is_no_source(source: str) -> None:
-    with pytest.raises(ValueError, match=r"none|no bucket"):
+    with pytest.raises(ValueError, match=r"not valid|no bucket"):
         dataset.source_kind(source)
 
 
@@ -101,7 +101,7 @@ def test_sizes(size: int) -> None:
 
 @pytest.mark.parametrize("text", ["much", "-1", "1 Gigabyte", "1e9"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(ValueError, match="is none"):
+    with pytest.raises(ValueError, match="is not valid"):
         dataset.parse_size(text)
 
 

@@ -39,7 +39,7 @@ def test_a_name_and_a_record() -> None:
         (7, None, "needs an instance type or its record"),
         ("m5.large", None, "not in the table"),
         ("trn1.2xlarge", "efa", "has no EFA"),
-        ("trn1.32xlarge", "best", "is none of efa"),
+        ("trn1.32xlarge", "best", "is not one of efa"),
     ],
 )
 def test_refusals(value: Any, layout: str | None, message: str) -> None:

@@ -151,5 +151,5 @@ def test_what_cannot_be_planned() -> None:
         known_network("m5.large")
     with pytest.raises(TrainiumError, match=r"network cards of instance type x\.y are not known"):
         network_of({"InstanceType": "x.y"})
-    with pytest.raises(TrainiumError, match="is none of"):
+    with pytest.raises(TrainiumError, match="is not one of"):
         plan_interfaces(known_network("trn1.32xlarge"), "best")

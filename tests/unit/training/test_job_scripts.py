@@ -135,17 +135,22 @@ def test_an_old_cache_is_pruned(tmp_path: Path) -> None:
     assert sorted(path.name for path in cache.iterdir()) == ["MODULE_new", "other"]
 
 
-def test_a_node_with_an_empty_cache_compiles_before_the_training(tmp_path: Path) -> None:
+def test_a_node_without_a_cache_compiles_before_the_training(tmp_path: Path) -> None:
     job = Job(tmp_path, {"compile": {"enabled": True}})
     environment = {"SAYS": "Total failed compilations: 0"}
     done = job.run("train.batch", **environment)
     assert done.returncode == 0
-    assert "JOB compiles once more: n 1 has an empty compile cache." in done.stdout
+    assert "JOB compiles once more: n 1 has not." in done.stdout
     assert "Total failed" in Path(job.job["compile_log"]).read_text()
     assert [call[1]["TRAINIUM_RESUME"] for call in job.calls("torchrun")] == ["0", "1"]
-    (Path(job.job["cache"]["directory"]) / "neuronxcc-2.26").mkdir()
     assert "JOB compiles" not in job.run("train.batch", **environment).stdout
     assert len(job.calls("torchrun")) == 3
+    # What another node has in its place has not; nor where the compilation has failed.
+    shutil.rmtree(job.job["cache"]["directory"])
+    for _again in range(2):
+        done = job.run("train.batch")
+        assert "JOB note: that has failed, see compile.log" in done.stdout
+        assert done.returncode == 0
 
 
 @pytest.mark.parametrize(
