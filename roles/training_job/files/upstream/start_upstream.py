@@ -24,8 +24,10 @@ import runpy
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def is_set(name: str) -> bool:
@@ -68,6 +70,25 @@ def has_state(path: Path) -> bool:
         return False
 
 
+def keep_rates() -> None:
+    """Make a schedule that is loaded set the learning rates as well.
+
+    The script makes its schedule before it loads the state of it, which sets the rate to that of a first step, and
+    LambdaLR.load_state_dict leaves the rates as they are: one step would be made with the wrong one.
+    """
+    with suppress(ImportError):
+        from torch.optim.lr_scheduler import LambdaLR
+
+        load = LambdaLR.load_state_dict
+
+        def load_with_rates(self: Any, state_dict: Mapping[str, Any]) -> None:
+            load(self, state_dict)
+            for group, rate in zip(self.optimizer.param_groups, self.get_last_lr()):
+                group["lr"] = rate
+
+        LambdaLR.load_state_dict = load_with_rates
+
+
 def resume_bert(others: list[str], folder: Path, scratch: Path) -> list[str]:
     """For dp_bert_large_hf_pretrain_hdf5.py. PyTorch writes an archive, whose table of contents comes last.
 
@@ -80,6 +101,7 @@ def resume_bert(others: list[str], folder: Path, scratch: Path) -> list[str]:
     if not found:
         return others
     step, path = found
+    keep_rates()
     if before:
         others = [other for other in others if other != "--phase2"]
         link = scratch / f"ckpt_{step}.pt"
