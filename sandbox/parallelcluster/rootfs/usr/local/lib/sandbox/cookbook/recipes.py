@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import pwd
+import re
 import secrets
 import shutil
 import socket
 import subprocess
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +167,9 @@ def write_files(cluster: Item) -> None:
 def finalize(cluster: Item) -> None:
     """The daemons; the head node is ready when its static nodes are."""
     if cluster["node_type"] == "ComputeFleet":
+        begun = datetime.now()
         run("systemctl", "start", "sandbox-slurmd.service", "sandbox-computemgtd.service")
-        _resume_static_node((PLUGIN / "slurm_nodename").read_text(encoding="utf-8").strip())
+        _resume_static_node((PLUGIN / "slurm_nodename").read_text(encoding="utf-8").strip(), begun)
         return
     if cluster["node_type"] != "HeadNode":
         return
@@ -175,15 +178,28 @@ def finalize(cluster: Item) -> None:
     _wait_for_static_nodes(configuration(cluster))
 
 
-def _resume_static_node(name: str) -> None:
+def _resume_static_node(name: str, begun: datetime) -> None:
     """Take a static node into service: clustermgtd has set it DOWN before it launched the instance.
 
-    As in the cookbook's recipe, Slurm's refusal for a node that takes jobs already is no error.
+    As in the cookbook's recipe, Slurm's refusal for a node that takes jobs already is no error. A machine has started
+    long before; here slurmd says that it started with slurmd (-b), and a start that is later than the resume is taken
+    for a reboot. So slurmctld has to know of it first.
     """
     if "-st-" in name:
+        until = time.monotonic() + 30
+        while _boot_time(name) < begun.isoformat(timespec="seconds") and time.monotonic() < until:
+            time.sleep(0.2)
         command = ["/opt/slurm/bin/scontrol", "update", f"nodename={name}", "state=resume", "reason=Node start up"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         LOG.info("resume %s: code %d %s", name, done.returncode, done.stderr.strip())
+
+
+def _boot_time(name: str) -> str:
+    """When a node started, as slurmctld was told; '' where it was not."""
+    shown = ["/opt/slurm/bin/scontrol", "show", "node", name]
+    done = subprocess.run(shown, capture_output=True, text=True, check=False)
+    found = re.search(r"BootTime=(\d\S+)", done.stdout)
+    return found[1] if found else ""
 
 
 def _wait_for_static_nodes(settings: Item, seconds: float = 2100) -> None:
