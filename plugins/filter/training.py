@@ -19,14 +19,14 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import f
 BLOCK = 1 << 20
 
 
-def find_file(path: str, folders: Sequence[str], key: str = "files") -> str:
+def find_file(path: str, folders: Sequence[str]) -> str:
     """Where on the controller a file of the definition lies. Raises ValueError with one sentence."""
     path = os.path.expanduser(path)
     for candidate in [path] if os.path.isabs(path) else [os.path.join(folder, path) for folder in folders]:
         if os.path.isfile(candidate):
             return os.path.realpath(candidate)
     where = "" if os.path.isabs(path) else f" in {' or '.join(folders)}"
-    raise ValueError(f"{key} of the training job names {shown(path)}, which is no file{where}; name another.")
+    raise ValueError(f"files of the training job names {shown(path)}, which is no file{where}; name another.")
 
 
 def checksum(path: str) -> str:
@@ -44,14 +44,16 @@ def checksum(path: str) -> str:
 
 def secret(name: str, path: str, folders: Sequence[str]) -> str:
     """The one line of a file that only the job is to know. Raises ValueError with a sentence that does not show it."""
-    found = find_file(path, folders, f"secrets.{name}")
     try:
-        with open(found, encoding="utf-8") as file:
+        with open(find_file(path, folders), encoding="utf-8") as file:
             text = file.read(BLOCK).strip()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):
         text = ""
     if not text or not text.isprintable():
-        raise ValueError(f"secrets.{name} of the training job names {shown(path)}, which is no file with one line.")
+        raise ValueError(
+            f"secrets.{name} of the training job names no file with one line that is here; give its path, not the "
+            "secret."
+        )
     return text
 
 

@@ -41,6 +41,16 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
 class _Server(OnBridge, socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 
+    def verify_request(self, request: object, client_address: object) -> bool:
+        """Hosts only: whoever has an address of this machine asks the API itself, which knows its users."""
+        assert isinstance(client_address, tuple)
+        with socket.socket() as probe:
+            try:
+                probe.bind((client_address[0], 0))
+            except OSError:
+                return True
+        return False
+
 
 def serve(address: str) -> socketserver.BaseServer:
     """Forward ``ADDRESS`` at the emulator's port in a thread of this process until ``shutdown()``."""

@@ -51,7 +51,7 @@ def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
     assert set(run.changed.values()) == {0}
     writes = [call for call in sandbox.writes() if call not in HEAD_NODE_WRITES]
     # The lease of the cluster, taken and given back.
-    assert writes == ["PutParameter", "DeleteParameter"]
+    assert writes == ["PutParameter", "PutParameter"]
 
 
 # What the head node's daemons do by themselves meanwhile.

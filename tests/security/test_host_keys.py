@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shlex
 import subprocess
 from datetime import datetime, timedelta, timezone
@@ -12,8 +13,17 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_keys, hosts
 
 BOOT = "[    6.1] cloud-init[501]: Cloud-init v. 24.4 running 'init-local' at Mon, 23 Nov 2026 03:00:00 +0000\n"
-ED25519, RSA, FORGED = "ssh-ed25519 AAAAC3Nzgenuine", "ssh-rsa AAAAB3Nzgenuine==", "ssh-ed25519 AAAAC3Nzforged"
 NOW = datetime(2026, 11, 23, 4, 0, tzinfo=timezone.utc)
+
+
+def key(kind: str, *fields: bytes) -> str:
+    """A public key of this form (RFC 4253, 6.6)."""
+    blob = b"".join(len(field).to_bytes(4, "big") + field for field in (kind.encode(), *fields))
+    return f"{kind} {base64.b64encode(blob).decode()}"
+
+
+ED25519, RSA = key("ssh-ed25519", b"genuine"), key("ssh-rsa", b"\1\0\1", b"genuine")
+FORGED = key("ssh-ed25519", b"forged")
 
 
 def block(*keys: str) -> str:
@@ -43,6 +53,14 @@ def test_the_keys_of_the_first_boot(output: str, keys: list[str]) -> None:
     assert host_keys.first_boot_keys(output) == keys
 
 
+@pytest.mark.parametrize("whole", [ED25519, RSA])
+def test_a_key_that_another_line_has_cut_is_none(whole: str) -> None:
+    """ssh would pass over it, and take whatever key it is shown for that of a new host."""
+    for length in range(len("ssh-ed25519 AAAA"), len(whole.rstrip("="))):
+        cut = f"{whole[:length]}[   42.1] ena 0000:00:05.0 {whole[length:]}"
+        assert host_keys.first_boot_keys(BOOT + block(cut)) == [], cut
+
+
 @pytest.mark.parametrize(
     ("attached", "launched", "first"),
     [(10, 10, True), (59, 59, True), (61, 61, False), (61, 1, False), (None, 10, True), (None, None, False)],
@@ -69,7 +87,7 @@ def test_ssh_takes_no_other_key_of_a_known_node() -> None:
     text = host_keys.lines({"i-1": [ED25519, RSA], "i-2": [ED25519]})
     assert text == f"i-1 {ED25519}\ni-1 {RSA}\ni-2 {ED25519}\n"
     found = arguments(text)
-    assert "UserKnownHostsFile=/home/me/.ssh/pins" in found
+    assert 'UserKnownHostsFile="/home/me/.ssh/pins"' in found
     assert "HostKeyAlgorithms=ssh-ed25519,rsa-sha2-512,rsa-sha2-256" in found
     assert not [word for word in arguments("i-2 ssh-ed25519 AAAA\n") if "KnownHosts" in word or "Algorithms" in word]
 

@@ -9,6 +9,7 @@ of it with GetConsoleOutput, on Nitro instances of the running system (EC2 API r
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
@@ -31,7 +32,26 @@ def first_boot_keys(output: str) -> list[str]:
     block = _BLOCK.search(output)
     if block is None or len(_BOOT.findall(output[: block.start()])) != 1:
         return []
-    return sorted({match[1]: f"{match[1]} {match[2]}" for match in reversed(list(_KEY.finditer(block[1])))}.values())
+    found = [match for match in _KEY.finditer(block[1]) if _is_whole(match[1], match[2])]
+    return sorted({match[1]: f"{match[1]} {match[2]}" for match in reversed(found)}.values())
+
+
+def _is_whole(kind: str, text: str) -> bool:
+    """Whether all fields of a key are there (RFC 4253, 6.6): a line of the kernel's may have cut it.
+
+    ssh passes over a line that it cannot read, so that such a node would be a new one to it.
+    """
+    try:
+        blob, fields = base64.b64decode(text, validate=True), []
+    except ValueError:
+        return False
+    while blob:
+        size = int.from_bytes(blob[:4], "big")
+        if len(blob) < 4 + size:
+            return False
+        fields.append(blob[4 : 4 + size])
+        blob = blob[4 + size :]
+    return len(fields) == (2 if kind == "ssh-ed25519" else 3) and fields[0] == kind.encode() and all(fields)
 
 
 def is_first_boot(node: Mapping[str, Any], now: datetime) -> bool:

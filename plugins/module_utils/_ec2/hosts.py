@@ -252,9 +252,9 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
     algorithms = options.pinned.get(record["instance_id"])
     if algorithms:
         # Without the list, a key of another kind than the known ones would be new, and accepted.
-        arguments.append(
-            f"-o {shlex.quote(f'UserKnownHostsFile={options.known_hosts}')} -o HostKeyAlgorithms={algorithms}"
-        )
+        # In quotes of ssh's own, since it takes words as several files.
+        file = f'UserKnownHostsFile="{options.known_hosts}"'
+        arguments.append(f"-o {shlex.quote(file)} -o HostKeyAlgorithms={algorithms}")
     # A command may be silent for longer than NAT gateways and firewalls keep a connection.
     arguments.append("-o ServerAliveInterval=30")
     if hop and address == private:

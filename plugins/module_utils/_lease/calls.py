@@ -28,17 +28,24 @@ def create(client: Client, name: str, text: str, tags: Mapping[str, str]) -> boo
 
 @one_call("read the lease of the cluster")
 @retried
-def read(client: Client, name: str) -> str | None:
-    """The parameter; None where there is none."""
+def read(client: Client, name: str) -> tuple[str, int] | None:
+    """The parameter and its version; None where there is none."""
     try:
-        return str(client.get_parameter(Name=name)["Parameter"]["Value"])
+        found = client.get_parameter(Name=name)["Parameter"]
+        return str(found["Value"]), int(found["Version"])
     except aws.ClientError as error:
         if error.response["Error"]["Code"] != "ParameterNotFound":
             raise
         return None
 
 
-@one_call("give the lease of the cluster back")
+@one_call("write the lease of the cluster")
+def replace(client: Client, name: str, text: str) -> int:
+    """Write the parameter that exists; its version then. Not repeated, since each write counts one up."""
+    return int(client.put_parameter(Name=name, Value=text, Type="String", Overwrite=True)["Version"])
+
+
+@one_call("delete the lease of the cluster")
 @retried
 def delete(client: Client, name: str) -> None:
     """Delete the parameter; one that is gone already is fine."""

@@ -16,6 +16,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.backgrou
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import start_time, this_host
 from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import (
+    FREE,
     Holder,
     holder_of,
     parameter_name,
@@ -59,32 +60,45 @@ class Lease:
 
     def take(self, broken: bool, tags: Mapping[str, str]) -> bool:
         """Have it from now on; False where this run had it. Raises TrainiumError where another run has it."""
-        for _attempt in range(3):
-            # Read first: the later phases of a run, which has it already, write nothing.
-            found = calls.read(self._client, self._name)
-            if found is None:
-                if calls.create(self._client, self._name, text_of(self._me), tags):
-                    return True
-                continue
-            holder = holder_of(found)
-            if holder.is_run(self._me):
-                return False
-            if not broken and lives(holder, self._me.machine):
-                raise TrainiumError(refusal(self._cluster, self._client.meta.region_name, holder))
-            calls.delete(self._client, self._name)
-        raise TrainiumError(f"others take the lease of the cluster {self._cluster} as well; try again")
-
-    def free(self) -> None:
-        """Give it back, unless another run has it."""
+        # Read first: the later phases of a run, which has it already, write nothing.
         found = calls.read(self._client, self._name)
-        if found is not None and holder_of(found).is_run(self._me):
+        if found is None:
+            if calls.create(self._client, self._name, text_of(self._me), tags):
+                return True
+            # Its answer may have been lost, and this was the second attempt.
+            found = calls.read(self._client, self._name)
+            if found is not None and self._is_mine(found[0]):
+                return True
+        if found is not None:
+            text, version = found
+            holder = holder_of(text)
+            if holder and holder.is_run(self._me):
+                return False
+            if holder and not broken and lives(holder, self._me.machine):
+                raise TrainiumError(refusal(self._cluster, self._client.meta.region_name, holder))
+            if calls.replace(self._client, self._name, text_of(self._me)) == version + 1:
+                return True
+        raise TrainiumError(f"another run takes the lease of the cluster {self._cluster} at the same time; try again")
+
+    def _is_mine(self, text: str) -> bool:
+        holder = holder_of(text)
+        return holder is not None and holder.is_run(self._me)
+
+    def free(self, delete: bool = False) -> None:
+        """Give it back, unless another run has it; ``delete``: with the cluster."""
+        found = calls.read(self._client, self._name)
+        if found is None or not self._is_mine(found[0]):
+            return
+        if delete:
             calls.delete(self._client, self._name)
+        else:
+            calls.replace(self._client, self._name, FREE)
 
-    def free_at_the_end(self) -> None:
+    def free_at_the_end(self, delete: bool = False) -> None:
         """Give it back as soon as the run has ended; returns at once."""
-        detach(self._watch)
+        detach(lambda: self._watch(delete))
 
-    def _watch(self) -> None:
+    def _watch(self, delete: bool) -> None:
         while lives(self._me, self._me.machine):
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        self.free()
+        self.free(delete)

@@ -32,6 +32,8 @@ ENDED = frozenset(
     }
 )
 NEVER = "DependencyNeverSatisfied"
+# After so many launches that failed, such as by a prolog that refused the nodes (MaxBatchRequeue in slurm.conf(5)).
+HELD = ("JobHoldMaxRequeue", "launch_failure_limit_exceeded_requeued_held")
 # Of a job that may be requeued, these show for a moment before it is back in the queue.
 PASSING = frozenset({"NODE_FAIL", "PREEMPTED", "BOOT_FAIL"})
 SECONDS_UNTIL_REQUEUED = 60
@@ -151,11 +153,16 @@ def _local_seconds(text: str) -> int | None:
         return None
 
 
+def cannot_start(job: Mapping[str, Any]) -> bool:
+    """Whether a job waits for what will not come by itself."""
+    return job["state"] == "PENDING" and (job["reason"] == NEVER or job["reason"].startswith(HELD))
+
+
 def has_ended(job: Mapping[str, Any], now: float) -> bool:
     """Whether the job will do no more by itself. One that waits for what can never come counts as ended."""
     state, ended_at = job["state"], job.get("ended_at")
     if state == "PENDING":
-        return bool(job["reason"] == NEVER)
+        return cannot_start(job)
     if state in PASSING and job.get("requeue") and (ended_at is None or now - ended_at < SECONDS_UNTIL_REQUEUED):
         return False
     return state in ENDED

@@ -12,8 +12,11 @@ REASON = "trainium: leaves the cluster"
 
 
 def has_jobs(node: SlurmNode | None) -> bool:
-    """A draining node still runs its jobs, unlike a drained one (sinfo(1), node states)."""
-    return node is not None and "*" not in node.state and (node.busy or node.state.startswith("draining"))
+    """A draining node still runs its jobs, unlike a drained one (sinfo(1), node states).
+
+    One that does not answer (``*``) has them as well, until Slurm sets it down.
+    """
+    return node is not None and (node.busy or node.state.startswith("draining"))
 
 
 def choose(names: Sequence[str], stay: Collection[str], count: int, nodes: Mapping[str, SlurmNode]) -> list[str]:

@@ -21,10 +21,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls as slurm
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import submit as plan
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs import (
-    NEVER,
-    summed,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs import cannot_start, summed
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.look import look, shown
 
 RECORDS = "~/.local/state/trainium/jobs"
@@ -114,7 +111,7 @@ def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str
         if not submitted and before is not None:
             job = before
         else:
-            if before and before["reason"] == NEVER and before["state"] == "PENDING":
+            if before and cannot_start(before):
                 # It can never start, and would stay in the queue beside its successor.
                 slurm.cancel([before["job_id"]])
             _check_dependencies(options.get("dependency") or [])

@@ -198,7 +198,7 @@ def _check_names(definition: Mapping[str, Any]) -> None:
             raise RefusedError("secrets", variable, "use names of environment variables that the job does not set")
         if not is_text(path) or not path:
             advice = "name the file here that holds it, as ~/.cache/huggingface/token for a token of Hugging Face"
-            raise RefusedError(f"secrets.{variable}", path, advice)
+            raise RefusedError(f"secrets.{variable}", path if path == "" else type(path).__name__, advice)
     for package in _list(definition, "packages"):
         if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
             raise RefusedError("packages", package, "use names of packages of the distribution")

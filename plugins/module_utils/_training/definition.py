@@ -232,7 +232,13 @@ def _count(whole: Mapping[str, Any], context: Mapping[str, Any]) -> int:
     usable, wanted, least = len(context["usable"]), int(whole["nodes"]), int(whole["min_nodes"])
     count = wanted or usable
     least = least or count
-    advice = f"{usable} of {context['known']} nodes of the cluster take jobs; see sinfo for the others"
+    known = context["known"]
+    advice = f"{usable} of {known} nodes of the cluster take jobs; see sinfo for the others"
+    if usable == known:
+        advice = (
+            f"the cluster has {known} nodes: raise trainium_node_count to {least}, or set nodes or min_nodes in "
+            f"trainium_training to {known} or fewer"
+        )
     if least > usable or not 1 <= count <= MOST_NODES:
         raise RefusedError(
             "min_nodes" if whole["min_nodes"] else "nodes", least if whole["min_nodes"] else count, advice

@@ -225,7 +225,7 @@ _LORA: Definition = {
     "needs": {
         "sdk": ("2.26.1", "2.26.1"),
         "python": ("3.10", "3.11"),
-        "systems": ("Ubuntu 24.04", "Ubuntu 22.04"),
+        "systems": ("Ubuntu 22.04",),
     },
     "secrets": TOKEN,
     "nodes": 1,

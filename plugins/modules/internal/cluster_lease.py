@@ -42,6 +42,11 @@ options:
     description: Whether to take it from another run.
     type: bool
     default: false
+  delete:
+    description:
+      - Whether the parameter goes when the run has ended, as the cluster does. Else it says that nobody has the lease.
+    type: bool
+    default: false
   pid:
     description: The process of the run. The action plugin gives it.
     type: int
@@ -75,6 +80,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "owner": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["held", "free"], "default": "held"},
     "break_lease": {"type": "bool", "default": False},
+    "delete": {"type": "bool", "default": False},
     "pid": {"type": "int"},
 }
 
@@ -94,7 +100,7 @@ def main() -> None:
             params["break_lease"], {CLUSTER_TAG: name, OWNER_TAG: params["owner"]}
         ):
             # A client of its own, whose connections nobody else has.
-            Lease(module.client("ssm"), name, me).free_at_the_end()
+            Lease(module.client("ssm"), name, me).free_at_the_end(params["delete"])
     except TrainiumError as error:
         advice = "; allow it, or set trainium_lease to false" if getattr(error, "code", "") else ""
         module.fail_json(msg=f"{error}{advice}.", **error.details)

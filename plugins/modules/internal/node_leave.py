@@ -83,7 +83,10 @@ def main() -> None:
     params, slurm = module.params, calls.installed()
     changed = False
     try:
-        leaving = choose(params["names"], params["stay"], params["count"], calls.nodes() if slurm else {})
+        known = calls.nodes() if slurm else {}
+        if slurm and not set(params["names"]) & set(known):
+            raise TrainiumError("Slurm knows none of the nodes by these names, so nothing tells which have no jobs")
+        leaving = choose(params["names"], params["stay"], params["count"], known)
         if slurm and not module.check_mode:
             changed = drain(leaving)
     except TrainiumError as error:

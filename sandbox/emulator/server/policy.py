@@ -2,7 +2,7 @@
 
 Judged by the action only; resources and conditions of a statement are not. Other keys may do everything.
 Sources: "Actions, resources, and condition keys for Amazon EC2" (what creates something with tags needs CreateTags as
-well), the STS API reference (GetCallerIdentity needs no permission).
+well), the STS API reference (GetCallerIdentity needs no permission), PutParameter in Systems Manager's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _FREE = ("sts:GetCallerIdentity",)
 # Service in a signature -> prefix of its actions, where they differ.
 _PREFIXES = {"monitoring": "cloudwatch", "email": "ses"}
 _REST = {
+    ("s3", "ListBuckets"): "ListAllMyBuckets",
     ("resource-groups", "POST /groups"): "CreateGroup",
     ("resource-groups", "POST /groups-list"): "ListGroups",
     ("resource-groups", "POST /list-group-resources"): "ListGroupResources",
@@ -44,6 +45,8 @@ def refusal(environ: dict[str, Any], entry: dict[str, Any]) -> tuple[int, str, s
     wanted = [f"{_PREFIXES.get(service, service)}:{name}"]
     if service == "ec2" and any(one.startswith("TagSpecification") for one in entry["parameters"]):
         wanted.append("ec2:CreateTags")
+    if wanted == ["ssm:PutParameter"] and entry["parameters"].get("Tags"):
+        wanted.append("ssm:AddTagsToResource")
     for action in wanted:
         if action not in _FREE and not _allows(state.POLICIES[key], action):
             code = "UnauthorizedOperation" if service == "ec2" else "AccessDeniedException"

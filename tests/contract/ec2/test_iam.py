@@ -23,7 +23,16 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     assert cloud.efa(state="absent")["changed"]
     used = cloud.api.used("nodes")
     # Volumes are only looked at where some are wanted.
-    assert actions("nodes") - used == {*GROUPS, "ssm:GetParameter", "ec2:DescribeVolumes"}
+    (alone,) = [set(one["Action"]) for one in policy("nodes") if one["Sid"] == "WorkAlone"]
+    quota = {"servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas"}
+    assert actions("nodes") - used == {
+        *GROUPS,
+        *alone,
+        *quota,
+        "ec2:DescribeVpcs",
+        "ec2:DescribeVpcAttribute",
+        "ec2:DescribeVolumes",
+    }
     assert used <= actions("nodes")
 
 

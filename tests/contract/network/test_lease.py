@@ -49,7 +49,7 @@ def test_two_runs_cannot_have_it(ssm: Any, process: subprocess.Popen[bytes]) -> 
         TrainiumError, match=f"^{ARN} has been working on the cluster bert in us-west-2 since 20"
     ) as said:
         mine.take(False, {})
-    assert f"(process {process.pid}); wait until that run has ended, or set trainium_break_lease" in str(said.value)
+    assert f"(process {process.pid}); wait until that run has ended, or, if that machine" in str(said.value)
     # Who does not have it cannot give it back.
     mine.free()
     assert mine.take(True, {})
@@ -57,7 +57,36 @@ def test_two_runs_cannot_have_it(ssm: Any, process: subprocess.Popen[bytes]) -> 
     with pytest.raises(TrainiumError, match="user/bob has been working"):
         lease(ssm, process.pid).take(False, {})
     mine.free()
+    assert calls.read(ssm, NAME) == (plan.FREE, 3)
+    assert mine.take(False, {})
+    mine.free(delete=True)
     assert calls.read(ssm, NAME) is None
+
+
+def test_of_two_that_take_it_at_the_same_time_at_most_one_has_it(
+    ssm: Any, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have seen a dead holder; the other one writes first."""
+    dead = plan.Holder(ARN, "here", "another boot", 1, "1", "2026-11-23T03:00:00+00:00")
+    assert calls.create(ssm, NAME, plan.text_of(dead), {})
+    write = calls.replace
+
+    def after_another(client: Any, name: str, text: str) -> int:
+        write(client, name, plan.text_of(this_run("ann", process.pid)))
+        return write(client, name, text)
+
+    monkeypatch.setattr(calls, "replace", after_another)
+    with pytest.raises(TrainiumError, match="another run takes the lease of the cluster bert at the same time"):
+        lease(ssm, os.getpid()).take(True, {})
+
+
+def test_what_it_says_cannot_write_on_the_terminal(ssm: Any) -> None:
+    away = plan.Holder("\x1b[2J" + "x" * 900, "lap\ntop", "another boot", 1, "1", "")
+    assert calls.create(ssm, NAME, plan.text_of(away), {})
+    with pytest.raises(TrainiumError) as said:
+        lease(ssm, os.getpid()).take(False, {})
+    assert str(said.value).isprintable()
+    assert len(str(said.value)) < 700
 
 
 def test_a_run_that_was_killed_has_nothing(ssm: Any, process: subprocess.Popen[bytes]) -> None:
@@ -90,13 +119,14 @@ def test_a_playbook_takes_it_and_gives_it_back(
     done = controller.run(REPOSITORY / "playbooks/network.yml", *options)
     assert done.returncode == 2, done.stdout
     assert "There is no public key at /nowhere/id.pub" in done.stdout + done.stderr
-    (taken,) = controller.api.calls("PutParameter")
+    taken, *_given_back = controller.api.calls("PutParameter")
     holder = plan.holder_of(taken["parameters"]["Value"])
+    assert holder
     assert holder.owner == controller.client("sts").get_caller_identity()["Arn"]
     tags = {tag["Key"]: tag["Value"] for tag in taken["parameters"]["Tags"]}
     assert tags == {"trainium:cluster": "bert", "trainium:owner": holder.owner}
     deadline = time.monotonic() + 60
-    while calls.read(ssm, NAME) is not None:
+    while (calls.read(ssm, NAME) or ("", 0))[0] != plan.FREE:
         assert time.monotonic() < deadline, "the lease was not given back"
         time.sleep(0.1)
     # And it does not get one that another run has; whose nodes they are is asked first.
@@ -114,5 +144,5 @@ def test_a_playbook_takes_it_and_gives_it_back(
         ("network:alone", {}), ("network:alone", {"network_cluster_name": "ann"})
     )
     assert taken_by_another.startswith(f"{ARN} has been working on the cluster bert in us-west-2")
-    assert taken_by_another.endswith("true if it is dead.")
+    assert taken_by_another.endswith("run again with trainium_break_lease=true.")
     assert owned.startswith("The cluster ann in us-west-2 belongs to ann, and you are arn:aws:")

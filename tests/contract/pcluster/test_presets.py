@@ -460,7 +460,9 @@ def test_the_nodes_may_write_into_the_compile_cache_and_nowhere_else(written: di
 
 def test_nodes_are_checked_when_a_job_gets_them(written: dict[str, Written]) -> None:
     for one in written.values():
-        assert one.configuration["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] == [{"PrologFlags": "Alloc"}]
+        assert one.configuration["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] == [
+            {"PrologFlags": "ForceRequeueOnFail"}
+        ]
 
 
 def test_nodes_may_read_the_scripts_that_they_run(written: dict[str, Written]) -> None:

@@ -27,9 +27,10 @@ def nodes(*states: str) -> dict[str, SlurmNode]:
         (("idle", "allocated", "idle", "mixed"), 1, ["c"]),
         (("idle", "idle", "down*", "idle"), 2, ["c", "d"]),
         (("idle", "drained", "idle", "idle"), 1, ["b"]),
-        # Slurm does not know it, or it does not answer: nothing runs there.
+        # Slurm does not know it: nothing runs there.
         (("idle", "", "idle", "idle"), 1, ["b"]),
-        (("idle", "allocated*", "idle", "idle"), 1, ["b"]),
+        # It may have missed one ping only.
+        (("idle", "allocated*", "idle", "idle"), 1, ["d"]),
     ],
 )
 def test_the_unhealthy_go_first_and_then_the_last_idle_ones(
@@ -38,7 +39,7 @@ def test_the_unhealthy_go_first_and_then_the_last_idle_ones(
     assert choose(NAMES, ["a"], count, nodes(*states)) == leaving
 
 
-@pytest.mark.parametrize("state", ["allocated", "mixed", "completing", "draining"])
+@pytest.mark.parametrize("state", ["allocated", "allocated*", "mixed", "completing", "draining"])
 def test_a_busy_one_is_refused(state: str) -> None:
     with pytest.raises(TrainiumError, match=r"2 nodes are to leave, and only 1 may: jobs run on b, d, and a stays"):
         choose(NAMES, ["a"], 2, nodes("idle", state, "idle", state))

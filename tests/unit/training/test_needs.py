@@ -80,7 +80,7 @@ def test_the_environment_gets_what_the_job_requires() -> None:
         (
             "llama3-8b-lora",
             {"sdk": "2.31.1", "system": AMAZON, "python": "python3"},
-            "needs Neuron SDK 2.26.1 (not 2.31.1), Python 3.10 to 3.11 (not 3.9), Ubuntu 24.04 or Ubuntu 22.04 (",
+            "needs Neuron SDK 2.26.1 (not 2.31.1), Python 3.10 to 3.11 (not 3.9), Ubuntu 22.04 (",
         ),
         ("gpt-neox-6.9b", {"sdk": "2.31.1"}, "The preset gpt-neox-6.9b needs Neuron SDK 2.29.1 (not 2.31.1); set"),
         ("bert-large-phase1", {"python": "/usr/bin/python3.13"}, "needs Python 3.10 to 3.12 (not 3.13); set"),

@@ -50,6 +50,9 @@ def make(script: str, arguments: list[str], tokenizer: Path, data: Path, name: s
         # The dataset of Neuron's examples comes with a loader of its own, which has to be allowed.
         "HF_DATASETS_TRUST_REMOTE_CODE": "1",
     }
+    # That loader is whatever the hub has today; the tokenizer, for which the token is, lies here already.
+    for name_of_token in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        environment.pop(name_of_token, None)
     command = [sys.executable, str(Path(__file__).parent / script), *arguments]
     subprocess.run(command, cwd=tokenizer, env=environment, check=True)
     (work / "examples_datasets" / name).rename(data)

@@ -9,6 +9,9 @@ Item = dict[str, Any]
 # Of an instance's memory Slurm gives this share to jobs.
 MEMORY = 0.95
 
+# What Debian's Slurm 22.05 does not know yet (23.02), and what of it it does.
+KNOWN = {"ForceRequeueOnFail": "Alloc"}
+
 
 def resources(settings: Item) -> list[tuple[Item, Item]]:
     """Every compute resource with its queue."""
@@ -109,7 +112,11 @@ def slurm_conf(cluster: Item, settings: Item, types: Item, head: tuple[str, str]
         "SuspendTimeout=30",
         f"SuspendTime={int(slurm.get('ScaledownIdletime', 10)) * 60}",
         *([f"SuspendExcNodes={','.join(static)}"] if static else []),
-        *[f"{key}={value}" for one in slurm.get("CustomSlurmSettings") or [] for key, value in one.items()],
+        *[
+            f"{key}={KNOWN.get(value, value)}"
+            for one in slurm.get("CustomSlurmSettings") or []
+            for key, value in one.items()
+        ],
         *queue_lines(settings, types),
     ]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,43 @@
+"""The playbooks with the policies in docs/iam: what a user has who was given these, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import FREE, parameter_name
+
+from tests.contract.conftest import REPOSITORY, actions, policy
+from tests.contract.network.conftest import Controller
+
+
+def statement(name: str, sid: str) -> set[str]:
+    (found,) = [set(one["Action"]) for one in policy(name) if one["Sid"] == sid]
+    return found
+
+
+def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> None:
+    controller.variables.update(
+        trainium_cluster_name="bert",
+        trainium_backend="pcluster",
+        trainium_public_ip="primary",
+        network_address_service=f"{controller.api.url}/sandbox-api/address",
+    )
+    ssm = controller.client("ssm")
+    options = ["-e", json.dumps(controller.variables)]
+    for name, seldom in (
+        ("network", statement("network", "ChangeIt")),
+        # Without nodes there is no more than a network to delete.
+        ("teardown", statement("teardown", "EndInstances") | statement("teardown", "DeleteTheRest")),
+    ):
+        controller.limit(name)
+        done = controller.run(REPOSITORY / "playbooks" / f"{name}.yml", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        # The lease is given back when the run has ended, and goes with the cluster.
+        deadline = time.monotonic() + 60
+        while (calls.read(ssm, parameter_name("bert")) or (FREE, 0))[0] != FREE:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert (calls.read(ssm, parameter_name("bert")) is None) == (name == "teardown")
+        assert controller.api.used(name) - {"sts:GetCallerIdentity"} == actions(name) - seldom
