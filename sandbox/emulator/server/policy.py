@@ -17,7 +17,7 @@ _FREE = ("sts:GetCallerIdentity",)
 # Service in a signature -> prefix of its actions, where they differ.
 _PREFIXES = {"monitoring": "cloudwatch", "email": "ses"}
 _REST = {
-    ("s3", "ListBuckets"): "ListAllMyBuckets",
+    ("s3", "GET /"): "ListAllMyBuckets",
     ("resource-groups", "POST /groups"): "CreateGroup",
     ("resource-groups", "POST /groups-list"): "ListGroups",
     ("resource-groups", "POST /list-group-resources"): "ListGroupResources",
