@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import REPOSITORY, environment, xla_python  # noqa: F401  # a fixture
+from tests.training import conftest as training
+from tests.training.conftest import REPOSITORY, environment
 
 # Those of the preset's requirements that the script imports, and what these want of others in versions of their time.
 REQUIREMENTS = (
@@ -19,6 +20,9 @@ STANDINS = {
     "neuron_parallel_compile": (REPOSITORY / "sandbox/standins/pip/neuron_parallel_compile.py").read_text("utf-8"),
 }
 
+# A fixture, for the tests of this folder as well.
+xla_python = training.xla_python
+
 
 def packages_of(python: Path) -> Path:
     asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
@@ -26,7 +30,7 @@ def packages_of(python: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def upstream_python(xla_python: Path) -> Path:  # noqa: F811
+def upstream_python(xla_python: Path) -> Path:
     """The Python of an environment that is made once."""
 
     def install(python: Path) -> None:

@@ -93,9 +93,9 @@ class StepReader:
         return Step(epoch, epoch * total + done, float(loss), rate, throughput, _pace(found[4]))
 
     def _trainer(self, line: str) -> Step | None:
-        bar = _TRAINER_BAR.search(line)
-        if bar:
-            self._bar = (int(bar[1]), _pace(bar[3]))
+        drawn = _TRAINER_BAR.search(line)
+        if drawn:
+            self._bar = (int(drawn[1]), _pace(drawn[3]))
         found = _TRAINER.search(line)
         if not found:
             return None

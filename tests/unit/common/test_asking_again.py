@@ -79,7 +79,7 @@ def test_the_time_of_a_training_ends(clock: Clock, tmp_path: Path) -> None:
 
 def test_what_does_not_pass_in_minutes_is_a_failure(clock: Clock) -> None:
     action = asking(SlurmJobInfo, [LOST])
-    assert action.patiently(lambda: action.call())["failed"]
+    assert action.patiently(action.call)["failed"]
     assert clock.now == _patient.SECONDS_WITHOUT_ANSWER
 
 

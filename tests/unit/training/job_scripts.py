@@ -50,7 +50,7 @@ sys.exit(int(os.environ.get('ENDS_WITH', '0')))
 class Job:
     """The files of a job in a folder whose name has a space, and bash to run them."""
 
-    def __init__(self, folder: Path, definition: dict[str, Any], addresses: Mapping[str, str] = NODE) -> None:
+    def __init__(self, folder: Path, definition: dict[str, Any], addresses: Mapping[str, str] | None = None) -> None:
         venv = folder / "a venv"
         (venv / "bin").mkdir(parents=True)
         for name, text in STUBS.items():
@@ -75,7 +75,7 @@ class Job:
         variables = {
             "__training_job": self.job,
             "__training_job_efa": (TEMPLATES.parents[1] / "efa" / "files" / "environment.sh").read_text(),
-            "__training_job_addresses": addresses,
+            "__training_job_addresses": addresses or NODE,
             "training_job_venv_path": str(venv),
             "training_job_rendezvous_port": 29500,
             "training_job_slurm_path": str(venv / "bin"),

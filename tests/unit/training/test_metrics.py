@@ -83,10 +83,10 @@ def test_steps_lost_with_a_start_and_not_done_again_are_not_counted() -> None:
 
 
 def test_a_step_that_a_bar_shows_again_was_not_done_again() -> None:
-    def bar(step: int) -> str:
+    def drawn(step: int) -> str:
         return f"Epoch 0:   0%|  | {step}/9 [00:01<00:09, 1.00s/it, reduced_train_loss={9 - step}.50]\r"
 
-    found = parse([start() + bar(1) + bar(1) + bar(2) + bar(3) + start() + bar(3) + bar(4)])
+    found = parse([start() + "".join(map(drawn, (1, 1, 2, 3))) + start() + drawn(3) + drawn(4)])
     assert [(sample.step, sample.loss, sample.segment) for sample in found.samples] == [
         *((1, 8.5, 1), (2, 7.5, 1)),
         *((3, 6.5, 2), (4, 5.5, 2)),
