@@ -111,6 +111,9 @@ def nearest(request: Request, system: System) -> str | None:
 
 
 def _advice(request: Request, system: System) -> str:
+    # What is made on an instance without Neuron devices is most likely for trn1.
+    if not request.family.startswith(("trn", "inf")):
+        request = request._replace(family="trn1")
     sdk = nearest(request, system)
     if sdk:
         return f"set neuron_sdk_version to {sdk}"

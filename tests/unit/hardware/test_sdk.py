@@ -137,3 +137,8 @@ def test_the_filter_gives_the_sentence_and_not_an_error() -> None:
     found = neuron_sdk("2.32.0", *UBUNTU)
     assert found["refused"].endswith("2.29.1.") and found["packages"] == {}
     assert neuron_sdk("2.29.1", *UBUNTU)["torchvision"] == "0.24.*"
+
+
+def test_where_there_are_no_devices_the_advice_is_for_trn1() -> None:
+    with pytest.raises(NeuronSdkError, match=r"2\.32\.0 has no torch-neuronx.*set neuron_sdk_version to 2\.29\.1$"):
+        plan(Request("2.32.0", "Debian", "12", "latest", "3.11.2", {}, True, "m5"))
