@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.checks 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
 from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
+from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 
 BLOCK = 1 << 20
 
@@ -55,15 +56,6 @@ def secret(name: str, path: str, folders: Sequence[str]) -> str:
             "secret."
         )
     return text
-
-
-def plain(value: Any) -> Any:
-    """A value without the tags that Ansible has put on it."""
-    if isinstance(value, Mapping):
-        return {plain(key): plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    return str(value) if isinstance(value, str) else value
 
 
 @takes(Mapping, "a definition as a dictionary")

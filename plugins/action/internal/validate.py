@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,12 @@ from ansible.errors import AnsibleActionFail, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
 
 Item = dict[str, Any]
 # Of the tables, those keys that are conditions.
 SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed", "credentials")
-
-
-def plain(value: Any) -> Any:
-    """A value without the tags that Ansible has put on it."""
-    if isinstance(value, Mapping):
-        return {plain(key): plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    return str(value) if isinstance(value, str) else value
 
 
 class ActionModule(ActionBase):
