@@ -98,7 +98,7 @@ class Job:
             "PATH": os.environ["PATH"],
             "SHOWN": str(self.shown),
             "SLURM_JOB_ID": "7",
-            "SLURM_JOB_NUM_NODES": "1",
+            "SLURM_JOB_NUM_NODES": "2",
             "SLURM_JOB_NODELIST": "x",
             "SLURM_NODEID": "0",
             "TRAINIUM_END_FILE": str(self.folder / "end"),

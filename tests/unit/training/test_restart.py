@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def slurmd() -> Iterator[socket.socket]:
     with socket.socket() as made:
         made.bind((ADDRESS, 0))
         yield made
+
+
+def waits(job: Job, line: str, seconds: int) -> None:
+    """The job waits so long for that."""
+    script = job.folder / "restart.sh"
+    assert line in script.read_text()
+    script.write_text(script.read_text().replace(line, f"{line.split('=')[0]}={seconds}"))
 
 
 def port_of(slurmd: socket.socket) -> str:
@@ -46,12 +54,31 @@ def test_a_cancelled_job_is_not_put_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_failure_is_put_back_only_where_a_node_is_gone(tmp_path: Path, slurmd: socket.socket, answers: bool) -> None:
     job = Job(tmp_path, {})
+    waits(job, "SHUTDOWN_SECONDS=10", 0)
     if answers:
         slurmd.listen()
     done = job.run("train.batch", ENDS_WITH="3", SLURMD_PORT=port_of(slurmd))
     assert done.returncode == (3 if answers else 0)
     assert ("starts again without n 1, which does not answer" in done.stdout) != answers
     assert Path(f"{job.shown}.slurm").exists() != answers
+
+
+def test_a_node_that_shuts_down_answers_for_some_seconds_more(tmp_path: Path, slurmd: socket.socket) -> None:
+    """systemd ends the job's processes and slurmd side by side, and the other nodes fail at once."""
+    job = Job(tmp_path, {})
+    slurmd.listen()
+    port = port_of(slurmd)
+
+    def answer_once() -> None:
+        with slurmd.accept()[0]:
+            slurmd.close()
+
+    answered = threading.Thread(target=answer_once)
+    answered.start()
+    done = job.run("train.batch", ENDS_WITH="3", SLURMD_PORT=port)
+    answered.join()
+    assert (done.returncode, Path(f"{job.shown}.slurm").read_text()) == (0, "requeue 7\n")
+    assert "starts again without n 1, which does not answer" in done.stdout
 
 
 def test_lost_are_the_nodes_that_do_not_answer(tmp_path: Path, slurmd: socket.socket) -> None:
@@ -64,9 +91,7 @@ def test_lost_are_the_nodes_that_do_not_answer(tmp_path: Path, slurmd: socket.so
 def test_a_node_that_is_gone_without_a_word_does_not_keep_the_others(tmp_path: Path, slurmd: socket.socket) -> None:
     """srun goes on waiting for it after the first node has ended; nobody else would end that."""
     job = Job(tmp_path, {})
-    script = job.folder / "restart.sh"
-    assert "SILENT_SECONDS=30" in script.read_text()
-    script.write_text(script.read_text().replace("SILENT_SECONDS=30", "SILENT_SECONDS=1"))
+    waits(job, "SILENT_SECONDS=30", 1)
     done = job.run("train.batch", SLURMD_PORT=port_of(slurmd), HANGS="1")
     assert done.returncode == 0
     assert "starts again without n 1, which does not answer" in done.stdout
