@@ -92,6 +92,13 @@ class Sandbox:
         command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml", *arguments]
         return execute(command, self.environment)
 
+    def why(self, output: str) -> str:
+        """How a run failed and what its hosts are, in few lines: of a long output often only the beginning is kept."""
+        fatal = [line for line in output.splitlines() if re.match(r"(fatal|failed|\[ERROR\]|ERROR|make)", line)]
+        log = self.reports.parent / "logs" / "reconciler.log"
+        told = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        return "\n".join([*fatal[-4:], self.command("status").output, *told[-12:]])
+
     def kill_playbook_when(self, name: str, condition: Callable[[], bool], *arguments: str) -> None:
         """Start a playbook and send it SIGKILL as soon as the condition holds."""
         command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml", *arguments]

@@ -73,8 +73,7 @@ def test_a_run_killed_after_the_launch_is_taken_up(sandbox: Sandbox) -> None:
 
 def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
     done = subprocess.run(["make", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    print(done.stdout, done.stderr)
-    assert done.returncode == 0
+    assert done.returncode == 0, sandbox.why(done.stdout + done.stderr)
 
     (launch,) = sandbox.launches()
     assert len(interface_entries(launch, "DeviceIndex")) == 8
