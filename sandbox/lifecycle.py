@@ -18,7 +18,7 @@ from sandbox import image, machine, settings, standins
 from sandbox.account import api, token
 from sandbox.errors import SandboxError
 from sandbox.mirror import apt, wheels
-from sandbox.network import forward
+from sandbox.network import fence, forward
 from sandbox.paths import REPOSITORY, Paths
 from sandbox.podman import Podman
 from sandbox.standins import wheels as standin_wheels
@@ -135,6 +135,7 @@ def down(paths: Paths) -> str:
                 podman.remove(*names)
             for network in podman.networks():
                 podman.run("network", "rm", "-f", network)
+        fence.remove(paths.name)
         _unmount(paths)
         for folder in (paths.hosts, paths.run, paths.filesystems):
             shutil.rmtree(folder, ignore_errors=True)

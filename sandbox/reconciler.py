@@ -16,7 +16,7 @@ from sandbox.account import api
 from sandbox.errors import SandboxError
 from sandbox.hosts import Hosts, Instance
 from sandbox.mirror import apt
-from sandbox.network import forward, resolver
+from sandbox.network import fence, forward, resolver
 from sandbox.paths import Paths
 from sandbox.podman import Podman
 
@@ -34,6 +34,8 @@ class Reconciler:
         self.hosts = Hosts(paths, self.podman)
         self.paths = paths
         self.servers: dict[str, list[BaseServer]] = {}
+        # VPC -> its bridge and addresses.
+        self.fences: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
         self.looked = 0.0
         self.builder = ThreadPoolExecutor(max_workers=1)
@@ -79,6 +81,8 @@ class Reconciler:
         self.hosts.ensure_network(instance)
         if instance.vpc_id not in self.servers:
             gateway = instance.gateway
+            self.fences[instance.vpc_id] = (self.podman.bridge(self.hosts.network(instance.vpc_id)), instance.vpc_cidr)
+            fence.close(self.paths.name, *self.fences[instance.vpc_id])
             self.servers[instance.vpc_id] = [
                 apt.serve(self.paths, gateway),
                 resolver.serve(gateway),
@@ -125,6 +129,7 @@ class Reconciler:
                 server.server_close()
             shutil.rmtree(self.hosts.pool(vpc_id), ignore_errors=True)
             self.podman.run("network", "rm", "-f", self.hosts.network(vpc_id), check=False)
+            fence.open_up(self.paths.name, *self.fences.pop(vpc_id))
 
 
 def run(paths: Paths) -> None:

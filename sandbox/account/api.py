@@ -32,7 +32,7 @@ def request(path: str, body: Any = None, method: str | None = None, timeout: flo
         f"{endpoint()}/sandbox-api/{path}",
         data=data,
         method=method or ("GET" if data is None else "POST"),
-        headers={"Content-Type": "application/json", token.HEADER: _token()},
+        headers={"Content-Type": "application/json", token.HEADER: word()},
     )
     try:
         with urllib.request.urlopen(call, timeout=timeout) as answer:  # noqa: S310
@@ -47,8 +47,8 @@ def request(path: str, body: Any = None, method: str | None = None, timeout: flo
         ) from error
 
 
-def _token() -> str:
-    """The word that control calls must know; empty where there is none yet.
+def word() -> str:
+    """The word that control calls must know; another one after each start, and empty where nothing was started.
 
     Raises:
         SandboxError: the file is somebody else's.

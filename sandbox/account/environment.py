@@ -9,6 +9,7 @@ A client looks for credentials and endpoints in more places than one, and the mo
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 import re
@@ -20,17 +21,27 @@ from sandbox.account import api
 from sandbox.errors import SandboxError
 
 REGION = "us-west-2"
-KEY = "sandbox"
 # A file that is none: clients take it for one without any profile.
 NO_FILE = "/dev/null"
 
 
+def key() -> tuple[str, str]:
+    """Access key and secret key: random for each start of the sandbox, as its token is, and empty where it is not up.
+
+    No key of AWS begins like this one (AKIA and ASIA do), and a client that has none asks nobody.
+    """
+    word = api.word()
+    digest = hashlib.sha256(f"access key {word}".encode()).hexdigest()
+    return (f"SANDBOX{digest[:13].upper()}", digest[13:53]) if word else ("", "")
+
+
 def variables() -> dict[str, str]:
     """Every variable of AWS that a client of the sandbox has."""
+    access, secret = key()
     return {
         "AWS_ENDPOINT_URL": api.endpoint(),
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": KEY,
+        "AWS_ACCESS_KEY_ID": access,
+        "AWS_SECRET_ACCESS_KEY": secret,
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -55,7 +66,9 @@ def check(environ: Mapping[str, str]) -> None:
     Raises:
         SandboxError: a client could reach another account than the sandbox's.
     """
-    found = {name: value for name, value in environ.items() if name.startswith("AWS_")}
+    found, wanted = {name: value for name, value in environ.items() if name.startswith("AWS_")}, variables()
+    if not wanted["AWS_ACCESS_KEY_ID"]:
+        raise SandboxError("The sandbox is not up, so it has no access key: start it with 'python -m sandbox up'.")
     host = urlsplit(found.get("AWS_ENDPOINT_URL", "")).hostname or ""
     try:
         loopback = ipaddress.ip_address(host).is_loopback
@@ -65,10 +78,11 @@ def check(environ: Mapping[str, str]) -> None:
         raise SandboxError(
             f"AWS_ENDPOINT_URL is {found.get('AWS_ENDPOINT_URL', '')!r}, not an address of this machine."
         )
-    different = sorted(name for name in {*found, *variables()} if found.get(name) != variables().get(name))
+    different = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
     if different:
         raise SandboxError(
-            f"{', '.join(different)} would lead AWS clients out of the sandbox: unset what is not its own."
+            f"{', '.join(different)} would lead AWS clients out of the sandbox, or come from before its last start: "
+            "unset what is not its own."
         )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sandbox import __main__ as command_line
 from sandbox import settings
-from sandbox.account import api
+from sandbox.account import api, token
 from sandbox.account import environment as account
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
@@ -30,6 +30,15 @@ for service in ("ec2", "s3", "sts", "cloudformation"):
     found[service] = [client.meta.endpoint_url, client._request_signer._credentials.access_key]
 print(json.dumps(found))
 """
+
+
+@pytest.fixture(autouse=True)
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The token of a sandbox that is up."""
+    monkeypatch.setenv("TRAINIUM_SANDBOX_DIR", str(tmp_path / "sandbox"))
+    path = Paths.from_environment().token
+    token.make(path)
+    return path
 
 
 @pytest.fixture
@@ -64,7 +73,7 @@ def hostile(tmp_path: Path) -> dict[str, str]:
 def assert_sandbox(output: str) -> None:
     """Every client asked the sandbox, with the key that is worth nothing."""
     assert json.loads(output) == {
-        service: [api.endpoint(), account.KEY] for service in ("ec2", "s3", "sts", "cloudformation")
+        service: [api.endpoint(), account.key()[0]] for service in ("ec2", "s3", "sts", "cloudformation")
     }
 
 
@@ -127,6 +136,23 @@ def test_an_environment_that_leads_elsewhere_is_refused(changes: dict[str, str])
     account.check(account.inside({"PATH": "/usr/bin"}))
     with pytest.raises(SandboxError, match=next(iter(changes))):
         account.check({**account.inside({}), **changes})
+
+
+def test_each_start_has_a_key_of_its_own_and_the_one_before_is_refused(started: Path) -> None:
+    before = account.inside({})
+    assert before["AWS_ACCESS_KEY_ID"].startswith("SANDBOX")
+    assert before["AWS_ACCESS_KEY_ID"] not in started.read_text()
+    token.renew(started)
+    assert not set(account.key()) & {before["AWS_ACCESS_KEY_ID"], before["AWS_SECRET_ACCESS_KEY"]}
+    with pytest.raises(SandboxError, match="AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"):
+        account.check(before)
+
+
+def test_without_a_sandbox_there_is_no_key_and_nothing_starts(started: Path) -> None:
+    started.unlink()
+    assert account.key() == ("", "")
+    with pytest.raises(SandboxError, match="The sandbox is not up"):
+        account.check(account.inside({}))
 
 
 def test_a_name_that_is_no_variable_is_not_put_into_a_shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

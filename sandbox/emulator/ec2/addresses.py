@@ -16,8 +16,9 @@ import moto.ec2.models.nat_gateways as nat_models
 from moto.ec2.models import EC2Backend, ec2_backends
 
 from sandbox.emulator.errors import refuse
+from sandbox.network import PUBLIC
 
-RANGE = ipaddress.ip_network("198.51.100.0/24")
+RANGE = ipaddress.ip_network(PUBLIC)
 
 _associate = EC2Backend.associate_address
 _release = EC2Backend.release_address
