@@ -100,3 +100,15 @@ def test_ssh_itself_understands_them(tmp_path: Path) -> None:
     assert "userknownhostsfile /home/me/.ssh/pins\n" in done.stdout
     assert "hostkeyalgorithms ssh-ed25519\n" in done.stdout
     assert "hostkeyalias i-1\n" in done.stdout
+
+
+def test_a_node_whose_user_data_runs_is_not_waited_for() -> None:
+    """Its keys come after it; a node that has not come so far may show them any moment."""
+    last = BOOT + BOOT.replace("init-local", "modules:final")
+    busy = host_keys.Busy()
+    assert not busy.saw("i-1", BOOT, 100)
+    assert not busy.saw("i-1", last, 101)
+    assert not busy.saw("i-2", last, 110)
+    assert not busy.saw("i-1", last, 101 + host_keys.PATIENCE - 1)
+    assert busy.saw("i-1", last, 101 + host_keys.PATIENCE)
+    assert not busy.saw("i-2", last, 101 + host_keys.PATIENCE)

@@ -4,7 +4,8 @@
 cloud-init's module keys_to_console writes all public host keys to the console, once for an instance, between
 ``-----BEGIN SSH HOST KEY KEYS-----`` and the same with END; each boot begins with a line ``Cloud-init v. ... running
 'init-local' at ...`` (cloud-init's cc_keys_to_console and cmd/main.py). EC2 gives the last 64 KB
-of it with GetConsoleOutput, on Nitro instances of the running system (EC2 API reference).
+of it with GetConsoleOutput, on Nitro instances of the running system (EC2 API reference). The keys come in the last
+stage, ``modules:final``, and after user data (cloud-init's config/cloud.cfg.tmpl: scripts_user, then keys_to_console).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ FIRST_BOOT = 3600
 _BLOCK = re.compile(r"-----BEGIN SSH HOST KEY KEYS-----(.*?)-----END SSH HOST KEY KEYS-----", re.DOTALL)
 _KEY = re.compile(r"(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) (AAAA[0-9A-Za-z+/]+=*)")
 _BOOT = re.compile(r"Cloud-init v\. \S+ running 'init-local'")
+_LAST_STAGE = re.compile(r"Cloud-init v\. \S+ running 'modules:final'")
+# Without user data the keys come seconds after the last stage began.
+PATIENCE = 20.0
 # What a server may sign with its key (sshd_config(5), HostKeyAlgorithms).
 _ALGORITHMS = {"ssh-rsa": "rsa-sha2-512,rsa-sha2-256"}
 
@@ -34,6 +38,19 @@ def first_boot_keys(output: str) -> list[str]:
         return []
     found = [match for match in _KEY.finditer(block[1]) if _is_whole(match[1], match[2])]
     return sorted({match[1]: f"{match[1]} {match[2]}" for match in reversed(found)}.values())
+
+
+class Busy:
+    """Which nodes are at work on their user data, so that nobody knows when their keys come."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def saw(self, name: str, output: str, now: float) -> bool:
+        """Whether a node without keys has been in its last stage for so long that user data must be running."""
+        if not _LAST_STAGE.search(output):
+            return False
+        return now - self._since.setdefault(name, now) >= PATIENCE
 
 
 def _is_whole(kind: str, text: str) -> bool:

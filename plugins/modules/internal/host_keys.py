@@ -14,6 +14,8 @@ description:
   - Only keys of the first boot count. A node that is known, or was launched more than an hour ago, is left alone,
     whatever its console says by now.
   - Nodes whose console does not show keys in time are named in a warning. ssh accepts what they show first.
+  - A node whose user data runs for long shows them only after it. It is not waited for; a later run within the hour
+    learns them.
 author:
   - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
@@ -79,26 +81,33 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances im
 
 
 def _find(module: AnsibleAWSModule, path: Path) -> tuple[dict[str, list[str]], list[str], str]:
-    """Keys by instance, the instances without, and why AWS showed no console. Raises TrainiumError, OSError."""
+    """Keys by instance, the instances without, and why they have none. Raises TrainiumError, OSError."""
     client = module.client("ec2")
     filters = {f"tag:{CLUSTER_TAG}": module.params["cluster_name"], "instance-state-name": "running"}
     nodes, now = [node_of(item) for item in ec2.describe_instances(client, filters)], datetime.now(timezone.utc)
     before = host_keys.pinned(path.read_text(encoding="utf-8")) if path.exists() else {}
     left = [node["instance_id"] for node in nodes if host_keys.is_first_boot(node, now)]
     left, found = [identity for identity in left if identity not in before], {}
-    for _passed in looks(0 if module.check_mode else module.params["timeout"], Pace(1, 1.5, 10)):
+    busy = host_keys.Busy()
+    for passed in looks(0 if module.check_mode else module.params["timeout"], Pace(1, 1.5, 10)):
+        working: list[str] = []
         try:
             for identity in left:
-                keys = host_keys.first_boot_keys(ec2.console_output(client, identity))
+                output = ec2.console_output(client, identity)
+                keys = host_keys.first_boot_keys(output)
                 if keys:
                     found[identity] = keys
+                elif busy.saw(identity, output, passed):
+                    working.append(identity)
         except TrainiumError as error:
             # The cluster can do without; whoever runs it is told.
             return found, [identity for identity in left if identity not in found], f" ({error})"
         left = [identity for identity in left if identity not in found]
-        if not left:
+        if left == working:
             break
-    return found, left, ""
+    if left and left == working:
+        return found, left, " as their user data still runs (run this again within an hour of the launch)"
+    return found, left, f" in {module.params['timeout']} s"
 
 
 def main() -> None:
@@ -124,9 +133,8 @@ def main() -> None:
         module.fail_json(msg=f"{path} can not be written: {error.strerror}; check who owns it.")
     if left and not module.check_mode:
         module.warn(
-            f"The console of {', '.join(left)} showed no ssh host keys of a first boot in {module.params['timeout']} "
-            f"s{reason}, so that ssh accepts whatever it meets there first; compare the keys where you do not trust "
-            "the network."
+            f"The console of {', '.join(left)} showed no ssh host keys of a first boot{reason}, so that "
+            "ssh accepts whatever it meets there first; compare the keys where you do not trust the network."
         )
     module.exit_json(changed=bool(found), known=sorted(found), unknown=left)
 
