@@ -7,12 +7,13 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_leave
 version_added: 0.1.0
-short_description: Choose and drain the nodes that leave a cluster
+short_description: Choose and drain the nodes that leave a cluster, or take them back
 description:
   - Looks from the head node which nodes have no job, takes those that Slurm cannot use first and then idle ones, the
     last ones first, and drains them. Where too few are without jobs it refuses, and drains none.
   - A node that got a job before it was drained is taken back into service with the others, and refused likewise.
   - Where Slurm is not installed there are no jobs, and the last nodes leave.
+  - With O(state=staying) those of the nodes are resumed that were drained for leaving, and nobody else's.
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
@@ -20,7 +21,7 @@ attributes:
     support: none
 options:
   names:
-    description: All nodes, in the order of their ranks.
+    description: All nodes, in the order of their ranks; with O(state=staying) those that stay after all.
     type: list
     elements: str
     required: true
@@ -28,11 +29,15 @@ options:
     description: Those that never leave.
     type: list
     elements: str
-    required: true
+    default: []
   count:
-    description: How many leave.
+    description: How many leave; needed with O(state=leaving).
     type: int
-    required: true
+  state:
+    description: Whether nodes are to leave, or to stay though they were to leave.
+    type: str
+    choices: [leaving, staying]
+    default: leaving
 """
 
 EXAMPLES = r"""
@@ -46,7 +51,13 @@ EXAMPLES = r"""
 RETURN = r"""
 leaving:
   description: The nodes that leave.
-  returned: success
+  returned: when O(state=leaving)
+  type: list
+  elements: str
+  sample: [ip-192-0-2-7]
+resumed:
+  description: The nodes that get jobs again.
+  returned: when O(state=staying)
   type: list
   elements: str
   sample: [ip-192-0-2-7]
@@ -73,16 +84,29 @@ def drain(leaving: list[str]) -> bool:
     return bool(ours)
 
 
+def take_back(names: list[str], check_mode: bool) -> list[str]:
+    """The nodes that were drained for leaving, which get jobs again. Raises TrainiumError."""
+    found = calls.nodes()
+    ours = [name for name in names if name in found and found[name].drained and found[name].reason == REASON]
+    for name in [] if check_mode else ours:
+        calls.update_node(name, "state=resume")
+    return ours
+
+
 def main() -> None:
     arguments = {
         "names": {"type": "list", "elements": "str", "required": True},
-        "stay": {"type": "list", "elements": "str", "required": True},
-        "count": {"type": "int", "required": True},
+        "stay": {"type": "list", "elements": "str", "default": []},
+        "count": {"type": "int"},
+        "state": {"type": "str", "choices": ["leaving", "staying"], "default": "leaving"},
     }
-    module = AnsibleModule(arguments, supports_check_mode=True)
+    module = AnsibleModule(arguments, supports_check_mode=True, required_if=[("state", "leaving", ["count"])])
     params, slurm = module.params, calls.installed()
     changed = False
     try:
+        if params["state"] == "staying":
+            resumed = take_back(params["names"], module.check_mode) if slurm else []
+            module.exit_json(changed=bool(resumed), resumed=resumed)
         known = calls.nodes() if slurm else {}
         if slurm and not set(params["names"]) & set(known):
             raise TrainiumError("Slurm knows none of the nodes by these names, so nothing tells which have no jobs")

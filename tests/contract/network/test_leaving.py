@@ -9,8 +9,16 @@ from tests.contract.conftest import REPOSITORY
 from tests.contract.network.conftest import Controller
 from tests.contract.warm_python import warm_python
 
-SINFO = "#!/bin/sh\nsed 's/$/|root|(null)|none/' {folder}/state\n"
-SCONTROL = '#!/bin/sh\nname=${{2#nodename=}}\nsed -i "s/^$name|.*/$name|drained/" {folder}/state\n'
+SINFO = "#!/bin/sh\nsed '/drained/!s/$/|root|(null)|none/' {folder}/state\n"
+SCONTROL = """\
+#!/bin/sh
+name=${{2#nodename=}}
+case "$3" in
+  state=resume) state=idle ;;
+  *) state="drained|root|(null)|${{4#reason=}}" ;;
+esac
+sed -i "s/^$name|.*/$name|$state/" {folder}/state
+"""
 
 
 def test_the_idle_node_goes_and_the_busy_one_stays(controller: Controller) -> None:
@@ -49,6 +57,13 @@ def test_the_idle_node_goes_and_the_busy_one_stays(controller: Controller) -> No
     refused = controller.run(REPOSITORY / "playbooks/compute.yml", *options)
     assert "1 nodes are to leave, and only 0 may: jobs run on n1, n2, and n0 stays" in " ".join(refused.stdout.split())
     state.write_text("n0|idle\nn1|idle\nn2|allocated\n")
+    # A run that fails after it has drained the node: it gets jobs again, and the next run drains it anew.
+    controller.api.fault("TerminateInstances", "UnauthorizedOperation", status=403)
+    failed = controller.run(REPOSITORY / "playbooks/compute.yml", *options)
+    assert failed.returncode == 2
+    assert "UnauthorizedOperation" in failed.stdout
+    assert state.read_text() == "n0|idle\nn1|idle\nn2|allocated\n"
+    controller.api.clear_calls()
     done = controller.run(REPOSITORY / "playbooks/compute.yml", *options)
     assert done.returncode == 0, done.stdout + done.stderr
     gone = [call["parameters"] for call in controller.api.calls("TerminateInstances")]

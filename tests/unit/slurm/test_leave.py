@@ -55,7 +55,7 @@ sed -i "s/^$name|idle/$name|{drained}/" {folder}/state
 
 
 def leave(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drained: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], drained: str, **changes: Any
 ) -> dict[str, Any]:
     (tmp_path / "state").write_text("a|allocated\nb|idle\nc|drained\nd|idle\n")
     (tmp_path / "log").touch()
@@ -63,7 +63,7 @@ def leave(
         (tmp_path / program).write_text(text.format(folder=tmp_path, drained=drained))
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    arguments = {"names": NAMES, "stay": ["a"], "count": 2, "_ansible_remote_tmp": str(tmp_path)}
+    arguments = {"names": NAMES, "stay": ["a"], "count": 2, "_ansible_remote_tmp": str(tmp_path), **changes}
     with patch_module_args(arguments), pytest.raises(SystemExit):
         node_leave.main()
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -82,3 +82,16 @@ def test_one_that_got_a_job_meanwhile_is_taken_back(
     result = leave(tmp_path, monkeypatch, capsys, "draining")
     assert result["msg"] == "a job has just begun on d, which was to leave; run this again."
     assert (tmp_path / "log").read_text().splitlines()[-1] == "update nodename=d state=resume"
+
+
+def test_those_that_stay_after_all_are_taken_back_and_nobody_elses_drain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        node_leave.calls,
+        "nodes",
+        lambda: {"b": SlurmNode("drained", node_leave.REASON, "root"), "c": SlurmNode("drained", "my own", "me")},
+    )
+    result = leave(tmp_path, monkeypatch, capsys, "drained", state="staying")
+    assert (result["changed"], result["resumed"]) == (True, ["b"])
+    assert (tmp_path / "log").read_text() == "update nodename=b state=resume\n"
