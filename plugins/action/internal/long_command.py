@@ -30,13 +30,13 @@ class ActionModule(ActionBase):
             {
                 "argv": {"type": "list", "elements": "str", "required": True},
                 "chdir": {"type": "path"},
+                "creates": {"type": "path"},
                 "timeout": {"type": "int", "default": 3600},
             }
         )
         seconds = arguments["timeout"]
         options = {"argv": ["timeout", "--kill-after=10", str(seconds), *arguments["argv"]]}
-        if arguments["chdir"]:
-            options["chdir"] = arguments["chdir"]
+        options.update({name: arguments[name] for name in ("chdir", "creates") if arguments[name]})
         host = str(self._task.delegate_to or (task_vars or {}).get("inventory_hostname", "the node"))
         with _Words(f"{self._task.get_name().rpartition(' : ')[2]}: {host}"):
             result.update(self._execute_module("ansible.legacy.command", options, task_vars=task_vars))

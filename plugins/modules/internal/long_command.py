@@ -32,6 +32,9 @@ options:
   chdir:
     description: The folder in which the command runs.
     type: path
+  creates:
+    description: A file; where it is there, the command is not run.
+    type: path
   timeout:
     description: Seconds after which the command is ended.
     type: int

@@ -30,6 +30,9 @@ def test_a_long_command_is_said_to_go_on(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "Work: localhost goes on, 10 s" in done.stderr
     assert (tmp_path / "out").read_text(encoding="utf-8").strip() == str(tmp_path)
+    (tmp_path / "out").write_text("kept", encoding="utf-8")
+    assert "changed=0" in play(tmp_path, argv=["sh", "-c", "pwd > out"], chdir=str(tmp_path), creates="out").stdout
+    assert (tmp_path / "out").read_text(encoding="utf-8") == "kept"
 
 
 def test_check_mode_runs_nothing(tmp_path: Path) -> None:

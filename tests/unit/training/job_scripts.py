@@ -94,6 +94,11 @@ class Job:
         (self.folder / "environment.json").write_text(json.dumps(self.job["env"]))
 
     def run(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(name, *arguments, **environment)
+        output, errors = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def start(self, name: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         variables = {
             "PATH": os.environ["PATH"],
             "SHOWN": str(self.shown),
@@ -105,13 +110,13 @@ class Job:
             **environment,
         }
         variables["PATH"] = f"{self.job_bin()}:{variables['PATH']}"
-        return subprocess.run(
+        return subprocess.Popen(
             ["bash", str(self.folder / name), *arguments],
             cwd=self.work,
             env=variables,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
 
     def job_bin(self) -> str:
