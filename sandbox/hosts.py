@@ -164,6 +164,12 @@ class Hosts:
         key = (self.paths.hosts / instance.instance_id / f"{HOST_KEY}.pub").read_text(encoding="utf-8")
         return CONSOLE.format(key=key)
 
+    def says(self, instance_id: str) -> str:
+        """What a host has to say that does not answer: its state, addresses and failed units, and its journal's end."""
+        shown = "ip -br addr; systemctl is-system-running; systemctl --failed --no-legend; journalctl -n 15 --no-pager"
+        state = self.podman.run("ps", "-a", "--filter", f"name={self.name(instance_id)}", "--format", "{{.Status}}")
+        return state + self.podman.run("exec", self.name(instance_id), "sh", "-c", shown, check=False)
+
     def restart(self, instance_id: str) -> None:
         """Start a host again that was stopped; its disk is as it was."""
         self.podman.run("start", self.name(instance_id))

@@ -19,6 +19,7 @@ from sandbox.mirror import apt
 from sandbox.network import fence, forward, resolver
 from sandbox.paths import Paths
 from sandbox.podman import Podman
+from sandbox.reach import SECONDS_TO_BOOT, Reach
 
 LOG = logging.getLogger("reconciler")
 INTERVAL = 0.25  # seconds between looks at the account
@@ -37,6 +38,9 @@ class Reconciler:
         # VPC -> its bridge and addresses.
         self.fences: dict[str, tuple[str, str]] = {}
         self.states: dict[str, str] = {}
+        # Whose console the emulator has not got.
+        self.untold: set[str] = set()
+        self.reach = Reach()
         self.looked = 0.0
         self.builder = ThreadPoolExecutor(max_workers=1)
         self.builds: dict[str, Future[str]] = {}
@@ -69,6 +73,8 @@ class Reconciler:
         for removal in [one for one in self.removals if one.done()]:
             for instance_id in self.removals.pop(removal):
                 self.states.pop(instance_id, None)
+                self.reach.forget(instance_id)
+                self.untold.discard(instance_id)
             removal.result()
         known = {instance_id for instance_ids in self.removals.values() for instance_id in instance_ids}
         gone = [instance_id for instance_id in self.states if instance_id not in wanted | known]
@@ -107,19 +113,34 @@ class Reconciler:
         if instance.state in UP and state is None:
             LOG.info("starting %s at %s", instance.instance_id, instance.private_ip)
             self.hosts.start(instance)
-            api.request("console", {"instance_id": instance.instance_id, "text": self.hosts.console(instance)})
+            self.reach.started(instance.instance_id)
             self.states[instance.instance_id] = "running"
+            self.untold.add(instance.instance_id)
         elif instance.state in UP and state in ("exited", "created", "stopped"):
             LOG.info("starting %s again", instance.instance_id)
             self.hosts.restart(instance.instance_id)
             self.hosts.addresses.pop(instance.instance_id, None)
+            self.reach.started(instance.instance_id)
             self.states[instance.instance_id] = "running"
+        elif instance.state in UP and self.reach.is_late(instance.instance_id, instance.private_ip):
+            LOG.warning(
+                "%s does not answer over ssh after %d s and is started again; it says:\n%s",
+                instance.instance_id,
+                SECONDS_TO_BOOT,
+                self.hosts.says(instance.instance_id),
+            )
+            self.hosts.stop(instance.instance_id)
+            self.states[instance.instance_id] = "exited"
         elif instance.state in DOWN and state == "running":
             LOG.info("stopping %s", instance.instance_id)
+            self.reach.forget(instance.instance_id)
             self.hosts.stop(instance.instance_id)
             self.states[instance.instance_id] = "exited"
         if instance.state in UP:
             self.hosts.set_public_addresses(instance)
+        if instance.instance_id in self.untold:
+            api.request("console", {"instance_id": instance.instance_id, "text": self.hosts.console(instance)})
+            self.untold.discard(instance.instance_id)
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""
@@ -143,6 +164,11 @@ def run(paths: Paths) -> None:
             reconciler.step()
         except SandboxError as error:
             LOG.warning("%s", error)
+            reconciler.looked = 0.0
+            stopped.wait(1)
+        except Exception:
+            # Without this process no host is ever started again, and nobody would be told why.
+            LOG.exception("a step failed")
             reconciler.looked = 0.0
             stopped.wait(1)
         stopped.wait(INTERVAL)

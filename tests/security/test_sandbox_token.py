@@ -206,3 +206,17 @@ def test_another_user_of_the_machine_is_refused(
     found = guard.refusal(environ, "token", {0, 1000})
     assert (found is not None) is refused
     assert found is None or found[0].startswith("403")
+
+
+def test_an_entry_that_the_kernel_passed_over_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = iter([table(), table((CLIENT, SERVER, 1000, 77))])
+
+    class Table:
+        def read_text(self, encoding: str) -> str:
+            assert encoding == "ascii"
+            return next(tables)
+
+    monkeypatch.setattr(peer, "TABLE", Table())
+    assert guard.refusal({**ENVIRON, "PATH_INFO": "/", "HTTP_HOST": "127.0.0.1:5199"}, "token", {0, 1000}) is None

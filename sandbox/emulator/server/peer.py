@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path("/proc/net/tcp")
+READS = 3
 
 
 def user(environ: dict[str, Any]) -> int | None:
@@ -21,6 +22,15 @@ def user(environ: dict[str, Any]) -> int | None:
         port = f":{int(environ['SERVER_PORT']):04X}"
     except (KeyError, ValueError, OSError):
         return None
+    # Entries come and go while the kernel writes the table, and it may then pass over one.
+    for _attempt in range(READS):
+        found = _owner(client, port)
+        if found is not None:
+            return found
+    return None
+
+
+def _owner(client: str, port: str) -> int | None:
     for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
         # An end that its program has closed is shown as root's, without an inode.
