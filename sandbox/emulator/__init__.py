@@ -28,7 +28,8 @@ def install(pending: float = 0.0) -> None:
         tags,
         volumes,
     )
-    from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances
+    from sandbox.emulator.eks import clusters
+    from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances, templates
     from sandbox.emulator.services import buckets, fsx, resource_groups
 
     for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
@@ -38,4 +39,6 @@ def install(pending: float = 0.0) -> None:
     resource_groups.install()
     lifecycle.install(pending)
     fsx.install(pending)
+    clusters.install(pending)
+    templates.install()
     answers.install()

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sandbox.emulator.ec2 import eks_images
+
 # The list of images in moto's own form.
 IMAGES = Path(__file__).with_name("images.json")
 PREFIX = "/aws/service/neuron/dlami"
@@ -16,9 +18,13 @@ PARAMETERS = {
     "multi-framework/ubuntu-24.04": "ami-0d1a2404000000002",
     "base/amazon-linux-2023": "ami-0b5e2023000000003",
 }
+PREFIXES = (PREFIX, eks_images.PARAMETERS)
 ROOT_SIZE = 40  # GiB
 # Beginnings of the names of AWS's managed policies that clusters, their functions and image builds use.
-POLICIES = ("AmazonEC2", "AmazonS3", "AmazonSSM", "AWSLambda", "CloudWatchAgent", "EC2InstanceProfile", "AmazonFSx")
+POLICIES = (
+    *("AmazonEC2", "AmazonS3", "AmazonSSM", "AWSLambda", "CloudWatchAgent", "EC2InstanceProfile"),
+    *("AmazonFSx", "AmazonEKS"),
+)
 
 
 def prepare() -> None:
@@ -43,8 +49,9 @@ def install() -> None:
     """Give the images a root volume, answer for their SSM parameters, and keep the policies that nodes may have."""
     import moto.iam.models as iam
     import moto.ssm.models as ssm
-    from moto.ec2.models.amis import Ami
+    from moto.ec2.models.amis import AMIS, Ami
 
+    AMIS.extend(eks_images.records())
     Ami.block_device_mappings = property(_block_devices)
     # All of them take a second at each reset.
     policies = json.loads(iam.aws_managed_policies_data)
@@ -52,10 +59,11 @@ def install() -> None:
     iam.aws_managed_policies_data = json.dumps(kept)
     stock = ssm.ParameterDict._check_loading_status
     parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, image_id in PARAMETERS.items()}
+    parameters.update(eks_images.parameters())
 
     def check(self: Any, key: Any) -> None:
         name = str(key or "")
-        if name.startswith(PREFIX) or (name.startswith("/") and PREFIX.startswith(name)):
+        if any(name.startswith(one) or (name.startswith("/") and one.startswith(name)) for one in PREFIXES):
             for parameter, value in parameters.items():
                 if not dict.__contains__(self, parameter):
                     dict.__setitem__(self, parameter, [_parameter(ssm, self.account_id, parameter, value)])

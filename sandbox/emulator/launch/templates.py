@@ -6,13 +6,21 @@ Stock moto takes only image, type, key, user data and groups from a template, bu
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
+from moto.core.responses import ActionResult
+from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.responses import EC2Response
+from moto.ec2.utils import parse_user_data
 
 from sandbox.emulator.ec2.catalog import ROOT_SIZE
+from sandbox.emulator.errors import refuse
+from sandbox.emulator.records import store
 
 Parameters = dict[str, Any]
+_create, _create_version = EC2Response.create_launch_template, EC2Response.create_launch_template_version
+_version = LaunchTemplate.create_version
 # Fields of which a request gives only some members.
 NESTED = ("Placement", "MetadataOptions", "CapacityReservationSpecification", "Monitoring")
 
@@ -69,3 +77,50 @@ def _merge_tags(first: list[Parameters], second: list[Parameters]) -> list[Param
         of_kind = tags.setdefault(specification["ResourceType"], {})
         of_kind.update({tag["Key"]: tag.get("Value", "") for tag in specification.get("Tags", [])})
     return [_specification(kind, of_kind) for kind, of_kind in tags.items() if of_kind]
+
+
+def _once(self: EC2Response, stock: Any) -> Any:
+    """A repeated request with the same token is answered with what the first one made."""
+    token, tokens = self._get_param("ClientToken"), store(self.ec2_backend, "template_tokens")
+    asked = repr(sorted((key, value) for key, value in self.querystring.items() if key != "ClientToken"))
+    if token and token in tokens:
+        if tokens[token]["asked"] != asked:
+            refuse("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent.")
+        return ActionResult(tokens[token]["answer"])
+    answer = stock(self)
+    if token:
+        tokens[token] = {"asked": asked, "answer": answer.result}
+    return answer
+
+
+def create_launch_template(self: EC2Response) -> Any:
+    """Stock moto puts the template's own tags among those of the instances that it launches, and knows no token."""
+    if not re.fullmatch(r"[a-zA-Z0-9().\-/_]{3,128}", self._get_param("LaunchTemplateName") or ""):
+        refuse("InvalidLaunchTemplateName.MalformedException", "The launch template name is not valid.")
+
+    def stock(response: EC2Response) -> Any:
+        made = _create(response)
+        template = response.ec2_backend.get_launch_template(made.result["LaunchTemplate"]["LaunchTemplateId"])
+        data = template.versions[0].data
+        kept = [one for one in data.get("TagSpecifications") or () if one["ResourceType"] != "launch-template"]
+        data["TagSpecifications"] = kept
+        return made
+
+    return _once(self, stock)
+
+
+def create_launch_template_version(self: EC2Response) -> Any:
+    return _once(self, _create_version)
+
+
+def _with_user_data(self: Any, data: Parameters, description: str) -> Any:
+    """Stock moto reads the user data of the first version only."""
+    if isinstance(data.get("UserData"), str):
+        data = {**data, "UserData": parse_user_data(data["UserData"])}
+    return _version(self, data, description)
+
+
+def install() -> None:
+    EC2Response.create_launch_template = create_launch_template
+    EC2Response.create_launch_template_version = create_launch_template_version
+    LaunchTemplate.create_version = _with_user_data

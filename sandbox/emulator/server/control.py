@@ -11,6 +11,7 @@ from typing import Any
 
 from sandbox.emulator import faults, state
 from sandbox.emulator.cloudformation import images, waiting
+from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
 from sandbox.emulator.server import calls, guard, hosts, names, policy
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
@@ -20,6 +21,8 @@ LOG = logging.getLogger("emulator")
 # What stands for https://checkip.amazonaws.com, and the public address of its callers (RFC 5737).
 ADDRESS_SERVICE = "/sandbox-api/address"
 CALLER = "192.0.2.10"
+# What the reconciler of hosts, the resolver and whoever makes control planes look at.
+LOOKS = {"hosts": hosts.desired, "names": names.known, "clusters": clusters.listing}
 
 
 class Application:
@@ -155,12 +158,12 @@ def _signal(environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:
 def _control(path: str, method: str, body: Any) -> Any:
     if path == "health":
         return {"status": "ok"}
-    if path == "hosts":
+    if path in LOOKS:
         with state.LOCK:
-            return hosts.desired()
-    if path == "names":
+            return LOOKS[path]()
+    if path == "cluster":
         with state.LOCK:
-            return names.known()
+            return clusters.activate_by_name(body)
     if path == "calls":
         return list(state.CALLS)
     if path == "calls/clear":

@@ -1,0 +1,1 @@
+"""The emulated EKS: clusters, node groups of real emulated instances, access entries, add-ons."""
