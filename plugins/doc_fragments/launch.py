@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """C(trainium.cluster.launch)."""
+    """C(trainium.cluster.launch), and what a template does not have: C(trainium.cluster.launch.instance)."""
 
     DOCUMENTATION = r"""
 options:
@@ -30,19 +30,6 @@ options:
   user_data:
     description: User data, as plain text.
     type: str
-  instance_profile:
-    description: The name or ARN of the instance profile.
-    type: str
-  public_ip:
-    description:
-      - V(primary) associates an Elastic IP with card 0, device 0 of each node. An unassociated one with the cluster's
-        tag is used where there is one, and one is allocated otherwise, before anything is launched.
-      - V(none) releases the addresses that the set allocated.
-      - EC2 assigns no public address to an instance that is launched with several interfaces.
-      - An address can only be associated with a running node, so V(primary) waits even with O(wait=false).
-    type: str
-    choices: [none, primary]
-    default: none
   capacity_reservation:
     description:
       - Capacity that was reserved. An empty dictionary means none in particular.
@@ -59,13 +46,6 @@ options:
         description: Whether open reservations may be used where none is named.
         type: str
         choices: [open, none, capacity-reservations-only]
-  market:
-    description:
-      - How the capacity is bought. V(capacity-block) needs O(capacity_reservation.id).
-      - Spot nodes are terminated when interrupted, and cannot be stopped.
-    type: str
-    choices: [on-demand, spot, capacity-block]
-    default: on-demand
   volumes:
     description:
       - EBS volumes of each node.
@@ -117,4 +97,28 @@ options:
         description: How many network hops an answer may take. Containers need 2.
         type: int
         default: 2
+"""
+
+    INSTANCE = r"""
+options:
+  instance_profile:
+    description: The name or ARN of the instance profile.
+    type: str
+  public_ip:
+    description:
+      - V(primary) associates an Elastic IP with card 0, device 0 of each node. An unassociated one with the cluster's
+        tag is used where there is one, and one is allocated otherwise, before anything is launched.
+      - V(none) releases the addresses that the set allocated.
+      - EC2 assigns no public address to an instance that is launched with several interfaces.
+      - An address can only be associated with a running node, so V(primary) waits even with O(wait=false).
+    type: str
+    choices: [none, primary]
+    default: none
+  market:
+    description:
+      - How the capacity is bought. V(capacity-block) needs O(capacity_reservation.id).
+      - Spot nodes are terminated when interrupted, and cannot be stopped.
+    type: str
+    choices: [on-demand, spot, capacity-block]
+    default: on-demand
 """

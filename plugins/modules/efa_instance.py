@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws
   - trainium.cluster.launch
+  - trainium.cluster.launch.instance
   - amazon.aws.common.modules
   - amazon.aws.region.modules
   - amazon.aws.boto3

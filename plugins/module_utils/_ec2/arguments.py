@@ -29,15 +29,19 @@ METADATA = {
     "http_tokens": {"type": "str", "choices": ["required", "optional"], "default": "required"},
     "http_put_response_hop_limit": {"type": "int", "default": 2},
 }
-LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
+# What instances and templates have.
+TEMPLATE_ARGUMENTS: dict[str, dict[str, Any]] = {
     "key_name": {"type": "str", "no_log": False},
     "interface_layout": {"type": "str", "choices": ["efa", "efa-only", "parallelcluster", "none"]},
     "placement_group": {"type": "str"},
     "user_data": {"type": "str", "no_log": True},
-    "instance_profile": {"type": "str"},
-    "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
     "capacity_reservation": {"type": "dict", "options": RESERVATION},
-    "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
     "volumes": {"type": "list", "elements": "dict", "options": VOLUME},
     "metadata_options": {"type": "dict", "options": METADATA},
+}
+LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
+    **TEMPLATE_ARGUMENTS,
+    "instance_profile": {"type": "str"},
+    "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
+    "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
 }

@@ -45,6 +45,12 @@ def check_arguments(params: Record, check_mode: bool) -> None:
         raise TrainiumError("instance_type is missing; name one such as trn1.32xlarge")
     for option in ("image_id", "subnets", "security_groups"):
         _check_ids(option, params.get(option), check_mode)
+    check_launch(params)
+
+
+def check_launch(params: Record) -> None:
+    """What a launch and a launch template must not say."""
+    _check_tags(params.get("tags") or {})
     _check_volumes(params.get("volumes") or ())
     _check_market(params)
 

@@ -126,16 +126,33 @@ def build_request(
 
     ``params`` are the arguments of efa_instance, ``image`` the item of DescribeImages.
     """
-    tags = tag_list({**set_tags(params), GENERATION_TAG: str(generation)})
+    tags = {**set_tags(params), GENERATION_TAG: str(generation)}
+    profile = _profile(params.get("instance_profile"))
+    request = {
+        **launch_fields(params, interfaces, image, subnet_id, tags),
+        "MinCount": count,
+        "MaxCount": count,
+        **({"UserData": params["user_data"]} if params.get("user_data") else {}),
+        **({"IamInstanceProfile": profile} if profile else {}),
+    }
+    request["ClientToken"] = client_token(request)
+    return request
+
+
+def launch_fields(
+    params: Params,
+    interfaces: Sequence[Interface],
+    image: Mapping[str, Any],
+    subnet_id: str,
+    tags: Mapping[str, str],
+) -> dict[str, Any]:
+    """What a launch and a launch template say alike. ``tags`` are those of everything that is launched."""
     kinds = ["instance", "volume", "network-interface"]
     if params["market"] == "spot":
         kinds.append("spot-instances-request")
     metadata = params.get("metadata_options") or {}
-    request: dict[str, Any] = {
-        "ImageId": params["image_id"],
+    fields: dict[str, Any] = {
         "InstanceType": params["instance_type"],
-        "MinCount": count,
-        "MaxCount": count,
         "NetworkInterfaces": interface_entries(interfaces, subnet_id, params["security_groups"] or ()),
         "BlockDeviceMappings": volume_mappings(params.get("volumes") or (), image),
         "MetadataOptions": {
@@ -144,19 +161,16 @@ def build_request(
             # Two, so that containers on the node reach the service as well.
             "HttpPutResponseHopLimit": metadata.get("http_put_response_hop_limit") or 2,
         },
-        "TagSpecifications": [{"ResourceType": kind, "Tags": tags} for kind in kinds],
+        "TagSpecifications": [{"ResourceType": kind, "Tags": tag_list(tags)} for kind in kinds],
     }
     optional = {
+        "ImageId": params.get("image_id"),
         "KeyName": params.get("key_name"),
-        "UserData": params.get("user_data"),
-        "IamInstanceProfile": _profile(params.get("instance_profile")),
         "Placement": {"GroupName": params["placement_group"]} if params.get("placement_group") else None,
         "CapacityReservationSpecification": capacity_specification(params.get("capacity_reservation")),
         "InstanceMarketOptions": market_options(params["market"]),
     }
-    request.update({key: value for key, value in optional.items() if value})
-    request["ClientToken"] = client_token(request)
-    return request
+    return {**fields, **{key: value for key, value in optional.items() if value}}
 
 
 def _profile(profile: str | None) -> dict[str, str]:
