@@ -71,6 +71,7 @@ def training_job(
     partition: str = "",
     shared: bool = False,
     block_ends_at: str = "",
+    mounts: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     definition = plain(value)
@@ -88,6 +89,7 @@ def training_job(
             "partition": plain(partition),
             "shared": shared,
             "block_ends_at": plain(block_ends_at),
+            "mounts": plain(list(mounts)),
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

@@ -259,6 +259,14 @@ SUBJECTS: dict[str, Subject] = {
                 },
             ),
             Example(
+                "an image for another driver",
+                {
+                    "preset": "none",
+                    "image": "example.com/own:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04",
+                },
+                {"directory": "/opt/trainium", "sdk": "2.29.1"},
+            ),
+            Example(
                 "a preset for storage that the nodes do not have",
                 {"preset": "llama2-7b"},
                 {"directory": "/opt/trainium", "shared": False},
@@ -282,7 +290,7 @@ SUBJECTS: dict[str, Subject] = {
         frozenset(
             {
                 *("directory", "system", "sdk", "python", "packages", "shared", "nodes", "instance_type"),
-                *("brought", "unknown"),
+                *("brought", "unknown", "pyxis"),
             }
         ),
     ),

@@ -283,12 +283,21 @@ PLACES: dict[str, Any] = {
     "training_job_rendezvous_port": "29500",
     "__training_job_addresses": {"n1": "192.0.2.1", "n2": "192.0.2.2"},
 }
+# A training in an image has no packages, and more lines.
+IN_IMAGE: dict[str, Any] = {
+    **DEFINITION,
+    "packages": [],
+    "requirements": [],
+    "image": "123456789012.dkr.ecr.us-west-2.amazonaws.com/a:1",
+    "mounts": ["/nonexistent/data"],
+}
 EVERYTHING = {"definition": DEFINITION, "context": CONTEXT, "places": PLACES}
 # What would be refused at once for another beginning.
 ROOTED = ("directory", "venv_path", "training_job_slurm_path")
 WAYS = [
     ("training_job/templates/job.sh.j2", "train", ("train",)),
     ("training_job/templates/job.sh.j2", "train", ("prepare",)),
+    ("training_job/templates/job.sh.j2", "train", ("host",)),
     ("training_job/templates/restart.sh.j2", "train", ("unit",)),
     ("training_job/templates/restart.sh.j2", "train", ("lost",)),
     ("training_job/templates/batch.j2", "train", ()),
@@ -329,9 +338,9 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
         yield text.replace(job["digest"], "0" * 12), arguments
 
 
-def check_job(bash: Bash, path: Place, value: Any) -> bool:
+def check_job(bash: Bash, path: Place, value: Any, everything: dict[str, Any] = EVERYTHING) -> bool:
     """Whether another value in one place of all that goes into a job is accepted; then its scripts are tried."""
-    made = replaced(EVERYTHING, path, value) if path else EVERYTHING
+    made = replaced(everything, path, value) if path else everything
     job = accepted(made["definition"], made["context"])
     if job is None:
         return False
@@ -352,6 +361,17 @@ def test_no_value_of_a_training_job_is_run(bash: Bash, text: str) -> None:
     for path in (("env",), ("args",), ("compile", "args"), ("prepare", "args")):
         assert not check_job(bash, ("definition", *path), {text: "x"}), "a name like this is refused"
     check_job(bash, ("places", "__training_job_addresses"), {text: "192.0.2.1", "n2": "192.0.2.2"})
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("image", [IN_IMAGE["image"], "/nonexistent/a.sqsh"])
+def test_no_value_of_a_training_in_an_image_is_run(bash: Bash, image: str, text: str) -> None:
+    everything = {**EVERYTHING, "definition": {**IN_IMAGE, "image": image}}
+    assert check_job(bash, (), None, everything)
+    for path in (("definition", "image"), ("definition", "mounts", 0), ("definition", "cache", "directory")):
+        for value in (text, f"/nonexistent/{text}", f"{IN_IMAGE['image']}{text}", f"{text}@example.com#a:1"):
+            check_job(bash, path, value, everything)
+    check_job(bash, ("context", "directory"), f"/nonexistent/{text}", everything)
 
 
 @pytest.mark.parametrize("key", ["ends_at", "time_limit", "name", "steps"])

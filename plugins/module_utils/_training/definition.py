@@ -23,6 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.checks 
     limit_seconds,
     shown,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._training.image import container
 
 # What a key is where neither definition nor preset have it.
 DEFAULTS: dict[str, Any] = {
@@ -33,6 +34,8 @@ DEFAULTS: dict[str, Any] = {
     "requirements": [],
     "prepare": {},
     "script": "",
+    "image": "",
+    "mounts": [],
     "args": {},
     "steps": 0,
     "tensorboard": "",
@@ -87,11 +90,13 @@ def resolve(
     ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
     -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or ''),
-    ``shared`` (whether all nodes share ``directory``) and ``block_ends_at`` (when the nodes are gone, or '').
+    ``shared`` (whether all nodes share ``directory``), ``mounts`` (folders with data) and ``block_ends_at`` (when the
+    nodes are gone, or '').
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
-    ``prepare_argv`` (arguments of the scripts), ``limit_seconds`` (0 for none) and ``ends_at_epoch`` (0 for never).
+    ``prepare_argv`` (arguments of the scripts), ``container`` (what its image makes of the job, or {}),
+    ``limit_seconds`` (0 for none) and ``ends_at_epoch`` (0 for never).
 
     Raises ValueError with one sentence for a definition that cannot be run.
     """
@@ -102,6 +107,7 @@ def resolve(
         raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use slurm or torchrun.")
     whole = complete(definition, presets)
     check(whole)
+    made = container(whole, context)
     digest = _digest(whole, context)
     stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
     count = _running_count(stem, context.get("active") or ()) or _count(whole, context)
@@ -127,6 +133,7 @@ def resolve(
         argv=arguments(whole["args"]),
         compile_argv=arguments(limited, "compile.args"),
         prepare_argv=arguments(whole["prepare"].get("args", {}), "prepare.args"),
+        container=made,
         env={name: str(value) for name, value in whole["env"].items()},
         limit_seconds=limit_seconds(whole["time_limit"]),
         ends_at_epoch=end_epoch(ends_at),

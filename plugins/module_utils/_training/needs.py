@@ -12,11 +12,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk imp
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import find_system
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import NONE, OF_A_SCRIPT
+from ansible_collections.trainium.cluster.plugins.module_utils._training.image import sdk_of
 
 # The role installs packages with apt.
 PACKAGED = ("Debian", "Ubuntu")
 # What the environment has where a job does not say more.
 USUAL = ("transformers", "tokenizers", "h5py")
+_ALONE = numbers("2.33.0")
 _DATA = re.compile(r"\{directory\}(/data/[^\],]+)")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -78,12 +80,27 @@ def problem(definition: Definition, presets: Presets, site: Mapping[str, Any]) -
     ``site``: ``directory``; ``system`` (distribution and its version), ``sdk`` and ``python`` (version or name of the
     interpreter), each empty where it is not known; ``packages`` of the environment where the user has set them, else
     nothing; ``shared`` (whether all nodes share the directory), ``nodes`` and ``instance_type``; ``brought`` (folders
-    that a dataset or a mount fills) and ``unknown`` (whether the nodes may have data from elsewhere, an image's or what
-    was copied to them).
+    that a dataset or a mount fills), ``pyxis`` (why the nodes cannot have it, or '') and ``unknown`` (whether the nodes
+    may have data from elsewhere, an image's or what was copied to them).
     """
     preset = preset_of(definition, presets)
-    found = (*_software(preset, site), *_sizes({**preset, **definition}, preset, site))
+    found = (*_image(definition, site), *_software(preset, site), *_sizes({**preset, **definition}, preset, site))
     return next((one for one in (*found, *_contents(definition, presets, site)) if one), "")
+
+
+def _image(definition: Definition, site: Mapping[str, Any]) -> Iterator[str]:
+    """Drivers serve runtimes that are older, newer ones may need a newer driver (nrt-troubleshoot.rst of Neuron's
+    documentation); the driver of SDK 2.33 serves none before (its release notes).
+    """
+    image = definition.get("image") or ""
+    if image and site.get("pyxis"):
+        yield f"image of the training job is {shown(image)}, and {site['pyxis']}."
+    has, node = sdk_of(image), str(site.get("sdk") or "")
+    if has and node and (numbers(has) > numbers(node) or numbers(has) < _ALONE <= numbers(node)):
+        yield (
+            f"image of the training job is {shown(image)}, whose Neuron SDK {has} does not run with the driver of SDK "
+            f"{node}; take another image, or set neuron_sdk_version."
+        )
 
 
 def _software(preset: Definition, site: Mapping[str, Any]) -> Iterator[str]:

@@ -59,6 +59,11 @@ NODES: dict[str, tuple[Item, str, list[str]]] = {
         "",
         [*OWN[:3], "monitoring head ['localhost']", CHECKED],
     ),
+    "trn1 for containers": (
+        {"instance_type": "trn1.32xlarge", "parallelcluster_containers": True},
+        "",
+        ["parallelcluster containers", *OWN],
+    ),
     "trn2.3xlarge": ({"instance_type": "trn2.3xlarge"}, "1.49.0", ["efa 1.49.0 1", *OWN[1:]]),
     "inf2": ({"instance_type": "inf2.8xlarge"}, "1.49.0", ["efa 1.49.0 0", *OWN[1:]]),
     "a type that is newer than this collection": (
@@ -97,7 +102,7 @@ def collection(folder: Path) -> Path:
         f"AnsibleModule({{}}).exit_json(efa={{'installer': Path({str(folder / 'installer')!r}).read_text()}})\n"
     )
     own = {"efa": ["main"], "neuron": ["main"], "neuron_venv": ["main", "verify"], "acceptance": ["on_head", "on_node"]}
-    own["monitoring"] = ["main"]
+    own.update(monitoring=["main"], parallelcluster=["containers"])
     for role, tasks in [(role, tasks) for role, names in own.items() for tasks in names]:
         path = root / "roles" / role / "tasks" / f"{tasks}.yml"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -273,11 +273,12 @@ def test_the_order_of_scripts() -> None:
     assert debug["CustomActions"]["OnNodeStart"] == {"Script": "s3://b/start.sh"}
 
 
-def test_a_preset_s_own_scripts_are_not_replaced_by_those_that_set_nodes_up() -> None:
+def test_a_preset_that_nodes_are_set_up_for_needs_no_scripts_of_ones_own() -> None:
     setup = {"setup_actions": MORE["trn1_dynamic"]["custom_actions"]}
-    assert "CustomActions" in queues_of(render(with_preset("trn1_dynamic", {**ACCOUNT, **setup})))[0]
+    for preset in ("trn1_dynamic", "p4de_postinstall"):
+        assert "CustomActions" in queues_of(render(with_preset(preset, {**ACCOUNT, **setup})))[0]
     with pytest.raises(TrainiumError, match="preset p4de_postinstall needs the scripts for Docker, Pyxis and Enroot"):
-        with_preset("p4de_postinstall", {**ACCOUNT, **setup})
+        with_preset("p4de_postinstall", ACCOUNT)
 
 
 def test_scripts_in_two_folders_need_the_whole_bucket() -> None:

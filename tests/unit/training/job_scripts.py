@@ -39,8 +39,45 @@ sys.exit(int(os.environ.get('ENDS_WITH', '0')))
     '[ "$2" != hostnames ] || echo "${NODES:-n 1}"\n'
     '[ "$2" != config ] || echo "SlurmdPort = $SLURMD_PORT"\n',
     "squeue": '#!/bin/bash\necho "${JOB_STATE:-RUNNING}"\n',
-    "srun": '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\n"$@" || exit\n'
-    '[ -z "${HANGS:-}" ] || exec sleep 60\n',
+    "srun": """#!/bin/bash
+while [ "${1#--}" != "$1" ]; do
+  case $1 in --container-image=*) image=${1#*=} ;; --container-mounts=*) mounts=${1#*=} ;; esac
+  shift
+done
+[ -z "${image:-}" ] || exec "${0%/*}/pyxis" "$image" "$mounts" "$@"
+"$@" || exit
+[ -z "${HANGS:-}" ] || exec sleep 60
+""",
+    # The plugin: a task sees the folders that are mounted, the image's programs, and a /tmp of its own.
+    "pyxis": """#!/bin/bash
+[ "$(cat "$1")" = docker://example.com#a/b:1 ] || { echo "pyxis: no image $1" >&2; exit 1; }
+export MOUNTS=$2 IMAGE=${0%/*/*/*}/image
+shift 2
+exec unshare --user --map-root-user --mount bash -ec '
+mount -t tmpfs tmpfs /mnt
+number=0
+while read -r -d , mount; do
+  [ "${mount%:*}" = "${mount#*:}" ]
+  mkdir /mnt/$((number += 1))
+  mount --bind "${mount%:*}" /mnt/$number
+done <<< "$MOUNTS,"
+mkdir /mnt/image
+mount --bind "$IMAGE" /mnt/image
+mount -t tmpfs tmpfs /tmp
+number=0
+while read -r -d , mount; do
+  mkdir -p "${mount#*:}"
+  mount --bind /mnt/$((number += 1)) "${mount#*:}"
+done <<< "$MOUNTS,"
+cd /tmp
+PATH=/mnt/image:/usr/local/bin:/usr/bin:/bin exec "$@"' pyxis "$@"
+""",
+    "enroot": """#!/bin/bash
+echo "$*" >> "$SHOWN.enroot"
+[ -z "${REFUSES:-}" ] || exit 1
+[ "$1 $2" = "import --output" ] && echo "$4" > "$3"
+[ -z "${ENROOT_CONFIG_PATH:-}" ] || cat "$ENROOT_CONFIG_PATH/.credentials" >> "$SHOWN.enroot"
+""",
     "ip": f"#!/bin/bash\necho '1: lo inet {ADDRESS}/8 scope host lo'\n",
     "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
     "sudo": "#!/bin/bash\nexit 1\n",
@@ -48,16 +85,23 @@ sys.exit(int(os.environ.get('ENDS_WITH', '0')))
 
 
 class Job:
-    """The files of a job in a folder whose name has a space, and bash to run them."""
+    """The files of a job, in a folder whose name has a space unless a container sees it, and bash to run them."""
 
-    def __init__(self, folder: Path, definition: dict[str, Any], addresses: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        definition: dict[str, Any],
+        addresses: Mapping[str, str] | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
         venv = folder / "a venv"
         (venv / "bin").mkdir(parents=True)
         for name, text in STUBS.items():
             (venv / "bin" / name).write_text(text)
             (venv / "bin" / name).chmod(0o755)
         context = {
-            "directory": str(folder / "the jobs"),
+            "directory": str(folder / ("jobs" if definition.get("image") else "the jobs")),
             "venv_path": str(venv),
             "launcher": "slurm",
             "usable": ["n 1"],
@@ -68,7 +112,10 @@ class Job:
         self.work.mkdir()
         self.shown = folder / "shown"
         own = {"preset": "none", "files": ["a.py"], "script": "a.py", "processes_per_node": 1}
-        cache = {"directory": str(folder / "a cache"), **definition.get("cache", {})}
+        cache = {
+            "directory": str(folder / ("cache" if definition.get("image") else "a cache")),
+            **definition.get("cache", {}),
+        }
         self.job = resolve({**own, **definition, "cache": cache}, {}, context)
         self.folder = Path(self.job["folder"])
         self.folder.mkdir(parents=True)
@@ -79,7 +126,7 @@ class Job:
             "training_job_venv_path": str(venv),
             "training_job_rendezvous_port": 29500,
             "training_job_slurm_path": str(venv / "bin"),
-            "training_job_shared": False,
+            "training_job_shared": shared,
             "__training_job_partition": "",
         }
         for source, target, mode in (

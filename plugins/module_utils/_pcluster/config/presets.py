@@ -75,7 +75,7 @@ PRESETS: dict[str, Variables] = {
         "queues": [_queue("compute-gpu", {**_P4DE, "instance_type": "p4d.24xlarge"}, job_exclusive_allocation=True)],
     },
     "p4de_custom_ami": _TRAINING_P4DE,
-    # Docker, Pyxis and Enroot come by scripts.
+    # Pyxis and Enroot come by scripts.
     "p4de_postinstall": _TRAINING_P4DE,
     "p4de_g5_inference": {
         **_TRAINING,
@@ -143,7 +143,11 @@ NEEDS: dict[str, dict[str, str]] = {
                    "accounting.password_secret_arn": "the secret with its password"},
 }  # fmt: skip
 # What serves in place of it.
-INSTEAD = {("trn1_dynamic", "custom_actions"): "setup_actions"}
+INSTEAD = {
+    ("trn1_dynamic", "custom_actions"): "setup_actions",
+    # The role switches Pyxis and Enroot of the image on.
+    ("p4de_postinstall", "custom_actions"): "setup_actions",
+}
 
 
 def laid_upon(preset: str | None, variables: Mapping[str, Any]) -> Variables:

@@ -1,0 +1,95 @@
+"""What a node gets to run jobs in container images, on folders of this machine that only the test sees otherwise."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox_driver import REPOSITORY
+
+# A view of the system in which what is written is gone afterwards.
+VIEW = """
+set -e
+mount -t tmpfs tmpfs /mnt
+for folder in etc opt usr var; do
+  upper=/mnt/$folder/upper work=/mnt/$folder/work
+  mkdir -p "$upper" "$work"
+  mount -t overlay overlay -o "lowerdir=/$folder,upperdir=$upper,workdir=$work,userxattr" "/$folder"
+done
+mount -t tmpfs tmpfs /run
+mkdir -p /opt/slurm/bin /opt/slurm/etc /usr/local/lib/slurm
+printf '#!/bin/sh\\necho "$@" >> /opt/slurm/told\\n' > /opt/slurm/bin/scontrol
+chmod +x /opt/slurm/bin/scontrol
+touch /usr/bin/enroot
+[ "$PYXIS" = no ] || touch /usr/local/lib/slurm/spank_pyxis.so
+set +e
+"$@" || code=$?
+stat --format='%a %n' /run/enroot /run/pyxis /var/enroot /local_scratch/enroot 2> /dev/null
+cat /opt/slurm/told /opt/slurm/etc/plugstack.conf /opt/slurm/etc/plugstack.conf.d/* /etc/enroot/enroot.conf 2> /dev/null
+exit ${code:-0}
+"""
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+
+
+def configure(folder: Path, kind: str, times: int = 1, **environment: str) -> subprocess.CompletedProcess[str]:
+    works = subprocess.run([*NAMESPACE, VIEW, "view", "true"], capture_output=True, check=False, env={**os.environ})
+    if works.returncode:
+        pytest.skip("no user namespaces with overlays here")
+    root = folder / "ansible_collections" / "trainium"
+    root.mkdir(parents=True)
+    (root / "cluster").symlink_to(REPOSITORY)
+    tasks = str(REPOSITORY / "roles/parallelcluster/tasks/containers.yml")
+    play = {"name": "Node", "hosts": "localhost", "connection": "local", "gather_facts": False}
+    once = {"name": "Configure it", "ansible.builtin.import_tasks": tasks}
+    (folder / "play.yml").write_text(json.dumps([{**play, "tasks": [once] * times}]))
+    # None that waits elsewhere for modules, which would see the system as it is.
+    extra = {"parallelcluster_node_type": kind, "ansible_python_interpreter": sys.executable}
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,"]
+    return subprocess.run(
+        [*NAMESPACE, VIEW, "view", *command, "--extra-vars", json.dumps(extra), str(folder / "play.yml")],
+        cwd=folder,
+        env={
+            **{key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")},
+            "ANSIBLE_COLLECTIONS_PATH": str(folder),
+            "ANSIBLE_INJECT_FACT_VARS": "false",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_head_node_has_slurm_load_pyxis_once(tmp_path: Path) -> None:
+    done = configure(tmp_path, "HeadNode", times=2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout.splitlines()
+    for line in (
+        "1777 /run/enroot",
+        "1777 /run/pyxis",
+        "include /opt/slurm/etc/plugstack.conf.d/*",
+        "required /usr/local/lib/slurm/spank_pyxis.so runtime_path=/run/pyxis",
+        "ENROOT_RESTRICT_DEV no",
+        "reconfigure",
+    ):
+        assert said.count(line) == 1, done.stdout
+    assert any(line.startswith("ENROOT_DATA_PATH /") and "/run" not in line for line in said)
+
+
+def test_a_compute_node_leaves_slurm_alone(tmp_path: Path) -> None:
+    done = configure(tmp_path, "ComputeFleet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1777 /run/pyxis" in done.stdout.splitlines()
+    assert "plugstack" not in done.stdout
+
+
+def test_an_image_without_pyxis_is_refused(tmp_path: Path) -> None:
+    done = configure(tmp_path, "ComputeFleet", PYXIS="no")
+    assert done.returncode == 2
+    assert "The image of this node has no Pyxis for Slurm, which those of ParallelCluster have from" in done.stdout
