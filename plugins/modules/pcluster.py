@@ -220,10 +220,7 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.yaml_file import read_configuration
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import (
-    LIBRARY_ARGUMENTS,
-    library_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import LIBRARY_ARGUMENTS, library_of
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run import Pcluster
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_stack import Stack
 

@@ -75,10 +75,7 @@ from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import (
-    LIBRARY_ARGUMENTS,
-    library_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import LIBRARY_ARGUMENTS, library_of
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan_fleet import WANTED, fleet_request
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_fleet import Fleet
 

@@ -248,9 +248,7 @@ def write(module: AnsibleModule, path: str, text: str) -> None:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=ARGUMENTS,
-        mutually_exclusive=[("configuration", "preset")],
-        supports_check_mode=True,
+        argument_spec=ARGUMENTS, mutually_exclusive=[("configuration", "preset")], supports_check_mode=True
     )
     if not HAS_YAML:
         module.fail_json(msg=missing_required_lib("PyYAML"), findings=[])

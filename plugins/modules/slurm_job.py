@@ -270,19 +270,12 @@ def cancel(module: AnsibleModule) -> dict[str, Any]:
     before = result.pop("before")
     cancelled = result["cancelled"]
     after = "".join(f"job {number} CANCELLED\n" for number in cancelled)
-    return {
-        **result,
-        "job_id": max(cancelled, default=0),
-        "changed": bool(cancelled),
-        "diff": change(before, after),
-    }
+    return {**result, "job_id": max(cancelled, default=0), "changed": bool(cancelled), "diff": change(before, after)}
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=SLURM_JOB,
-        required_if=[("state", "present", ["script"])],
-        supports_check_mode=True,
+        argument_spec=SLURM_JOB, required_if=[("state", "present", ["script"])], supports_check_mode=True
     )
     # A file of another user is no business of ours, and Slurm wants to know where it is.
     os.umask(0o022)

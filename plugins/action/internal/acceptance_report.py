@@ -13,11 +13,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._node.collective import result_of
-from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import (
-    make_report,
-    settle,
-    table,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import make_report, settle, table
 
 
 class ActionModule(ActionBase):

@@ -277,12 +277,7 @@ def predicted(params: Params, plan: Plan) -> Reservation:
     if plan.current:
         more = plan.modify.get("count", plan.current["count"]) - plan.current["count"]
         tags = {**plan.current["tags"], **plan.tags}
-        return {
-            **plan.current,
-            **plan.modify,
-            "available_count": plan.current["available_count"] + more,
-            "tags": tags,
-        }
+        return {**plan.current, **plan.modify, "available_count": plan.current["available_count"] + more, "tags": tags}
     return {
         "capacity_reservation_id": "",
         "arn": "",

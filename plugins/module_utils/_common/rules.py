@@ -18,9 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limi
 Rule = Mapping[str, Any]
 SHOWN = 200  # characters of a value that a sentence quotes
 # Keys that every rule may have, beside those of its kind.
-COMMON = frozenset(
-    {"variable", "kind", "when", "value", "empty", "each", "sentence", "wanted", "condition"},
-)
+COMMON = frozenset({"variable", "kind", "when", "value", "empty", "each", "sentence", "wanted", "condition"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Greedy, since a password may hold what ends it elsewhere.
 _USER_OF_URL = re.compile(r"(?<=://)\S*@")
@@ -103,14 +101,14 @@ def _path(value: Any, _rule: Rule) -> bool:
     )
 
 
-def is_url(value: Any, schemes: tuple[str, ...] = ("http", "https"), credentials: bool = False) -> bool:
+def is_url(value: Any, credentials: bool = False) -> bool:
     """Whether a value is a URL that names a host, and no user but with ``credentials``."""
     if not is_line(value) or " " in value:
         return False
     try:
         parts = urlsplit(value)
         return (
-            parts.scheme in schemes
+            parts.scheme in ("http", "https")
             and bool(parts.hostname)
             and (credentials or "@" not in parts.netloc)
             and (parts.port or 1) > 0

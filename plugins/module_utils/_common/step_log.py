@@ -114,11 +114,6 @@ def _pace(text: str) -> float:
     return float(found[1]) if found[2] == "s/it" else 1 / float(found[1])
 
 
-def parse_line(line: str) -> Step | None:
-    """The step that a line logs by itself."""
-    return StepReader().step(line)
-
-
 def parse_log(text: str) -> list[Step]:
     """The steps of a log in their order. A step that was done twice, as after a restart, counts once: the later one."""
     steps = {step.step: step for step in map(StepReader().step, text.splitlines()) if step}

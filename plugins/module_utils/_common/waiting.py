@@ -64,17 +64,11 @@ class Goal(NamedTuple):
 
 
 def wait_until(
-    goal: Goal,
-    look: Callable[[], Seen],
-    timeout: float,
-    progress: Progress,
-    pace: Pace | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    goal: Goal, look: Callable[[], Seen], timeout: float, progress: Progress, pace: Pace | None = None
 ) -> Seen:
     """Look until the goal is reached; returns what was seen last. Raises TrainiumError after ``timeout`` seconds."""
     seen: Seen = None
-    for _passed in looks(timeout, pace, clock, sleep):
+    for _passed in looks(timeout, pace):
         seen = look()
         reason = goal.failed(seen)
         if reason:

@@ -18,10 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     tag_list,
     tags_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._fsx.checks import (
-    check_capacity,
-    check_throughput,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.checks import check_capacity, check_throughput
 
 # What a new file system has where the arguments say nothing.
 DEFAULTS = {

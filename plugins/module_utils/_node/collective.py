@@ -58,11 +58,7 @@ def parse_nccom(text: str) -> dict[str, Any]:
         return {"error": wrong.group().strip() if wrong else "nccom-test printed no bandwidth"}
     last = rows[-1]
     try:
-        return {
-            "bus_bandwidth": float(average.group(1)),
-            "bytes": int(last[0]),
-            "microseconds": float(last[3]),
-        }
+        return {"bus_bandwidth": float(average.group(1)), "bytes": int(last[0]), "microseconds": float(last[3])}
     except (IndexError, ValueError):
         return {"error": "nccom-test printed a table of an unknown form"}
 

@@ -12,12 +12,6 @@ DPKG_FORMAT = "${Package}\t${db:Status-Want}\t${db:Status-Status}\t${Version}\n"
 RPM_FORMAT = "%{NAME}\tunknown\tinstalled\t%{VERSION}-%{RELEASE}\n"
 
 
-def parse_os_release(text: str) -> dict[str, str]:
-    """``/etc/os-release``: name -> value without quotes."""
-    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {name.strip(): value.strip().strip("\"'") for name, value in pairs}
-
-
 def parse_packages(text: str, locked: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
     """Package -> its version and whether it is held, of those that are installed.
 

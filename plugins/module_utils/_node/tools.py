@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._node.state import (
-    DPKG_FORMAT,
-    RPM_FORMAT,
-    services_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._node.state import DPKG_FORMAT, RPM_FORMAT, services_of
 
 # Where Neuron's and EFA's tools are installed, before the places that the system knows.
 TOOL_FOLDERS = ["/opt/aws/neuron/bin", "/opt/amazon/efa/bin"]

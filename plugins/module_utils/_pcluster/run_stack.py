@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -22,16 +20,8 @@ FUNCTION_GROUPS = "/aws/lambda/pcluster-"
 class Stack:
     """The stack of a cluster, which has the cluster's name. ``cfn`` and ``cloudwatch`` are clients of boto3."""
 
-    def __init__(
-        self,
-        cfn: Any,
-        cloudwatch: Any,
-        name: str,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, cfn: Any, cloudwatch: Any, name: str) -> None:
         self._cfn, self._cloudwatch, self.name = cfn, cloudwatch, name
-        self._clock, self._sleep = clock, sleep
         self._progress = Progress()
 
     def look(self) -> dict[str, Any] | None:
@@ -57,7 +47,7 @@ class Stack:
         ends, status = ENDS[kind], ""
         # An update touches some resources only; how many is not known before.
         total = 0 if kind == "update" else cloudformation.resource_count(self._cfn, arn)
-        for seconds in looks(timeout, Pace(1, 1.5, 10), self._clock, self._sleep):
+        for seconds in looks(timeout, Pace(1, 1.5, 10)):
             stack = cloudformation.describe_stack(self._cfn, arn)
             status = str(stack["StackStatus"]) if stack else "DELETE_COMPLETE"
             ended = status in (*ends.done, *ends.failed) or stack is None

@@ -17,11 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs impor
     completed,
     jobs_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import (
-    SINFO_FORMAT,
-    SlurmNode,
-    parse_sinfo,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SINFO_FORMAT, SlurmNode, parse_sinfo
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.submit import digest_in
 
 # Where Slurm is when PATH does not lead to it; the first is ParallelCluster's.

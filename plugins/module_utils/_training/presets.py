@@ -39,10 +39,7 @@ _BERT: Definition = {
     "packages": ["debian-reference-en"],
     "prepare": {
         "script": "bert_prepare.py",
-        "args": {
-            "corpus": "/usr/share/debian-reference/debian-reference.en.txt.gz",
-            "output": "{directory}/data/bert",
-        },
+        "args": {"corpus": "/usr/share/debian-reference/debian-reference.en.txt.gz", "output": "{directory}/data/bert"},
     },
     "script": "bert_pretrain.py",
     "args": {
@@ -66,10 +63,7 @@ _BERT_LARGE: Definition = {
     "fetch": [
         fetched(SAMPLES, f"dp_bert_hf_pretrain/{name}", checksum)
         for name, checksum in (
-            (
-                "dp_bert_large_hf_pretrain_hdf5.py",
-                "8cb9bd61592d3a8c0db3844f53a01415c6ac09eab9f33f0dbbc6de5a7891cc43",
-            ),
+            ("dp_bert_large_hf_pretrain_hdf5.py", "8cb9bd61592d3a8c0db3844f53a01415c6ac09eab9f33f0dbbc6de5a7891cc43"),
             ("adamw_fp32_optim_params.py", "0706c68035c3f9a66315ea9097dc79d28a0c94b67a6e05a9c9f1060cfca6fbae"),
             ("adamw_fp32_params_copy.py", "49a2ffff9636f8367f63fc4ca600b63500f511a5bed4180771bf3a61c355c6c9"),
             ("lamb.py", "fdd5e1c9efaaa6bda2b3b5d0a1556da07bed42c887c9732b898a8ef4590fe0d0"),

@@ -67,10 +67,7 @@ _NEOX_FILES = (
         "tp_dp_gpt_neox_20b_hf_pretrain/modeling_gpt_neox_nxd.py",
         "c3df9e5511de5c25a1385c37093200588172bcb01b520fc40ab0e86ea6ccb7cb",
     ),
-    (
-        "tp_dp_gpt_neox_20b_hf_pretrain/utils.py",
-        "6a45340ecd3e1056f99f01928e0fc05c1b3dccf3b36cd8711b606e9d13993159",
-    ),
+    ("tp_dp_gpt_neox_20b_hf_pretrain/utils.py", "6a45340ecd3e1056f99f01928e0fc05c1b3dccf3b36cd8711b606e9d13993159"),
 )
 
 

@@ -216,17 +216,13 @@ _LORA: Definition = {
     "checkpoint": {"resume": False},
     "requeue": False,
     "fetch": [
-        fetched(OPTIMUM, "finetune_llama.py", "2ccf3760fd1bb02703e6f6f3223c4f6201b65aecb320767d4f3710250db25151"),
+        fetched(OPTIMUM, "finetune_llama.py", "2ccf3760fd1bb02703e6f6f3223c4f6201b65aecb320767d4f3710250db25151")
     ],
     # Its extra "neuronx" pins what SDK 2.26.1 has, as the main branch of 2026-08 still does, so there is no pin to move
     # to; "training" pins trl, peft and accelerate (pyproject.toml, with requires-python >=3.10,<3.12).
     # What it pins of Neuron's is named here, so that neuron_venv takes it from Neuron's index alone.
     "requirements": ["optimum-neuron[neuronx,training]==0.4.5", "neuronx-distributed==0.15.22404"],
-    "needs": {
-        "sdk": ("2.26.1", "2.26.1"),
-        "python": ("3.10", "3.11"),
-        "systems": ("Ubuntu 22.04",),
-    },
+    "needs": {"sdk": ("2.26.1", "2.26.1"), "python": ("3.10", "3.11"), "systems": ("Ubuntu 22.04",)},
     "secrets": TOKEN,
     "nodes": 1,
     "processes_per_node": "32",

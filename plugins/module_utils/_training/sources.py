@@ -16,12 +16,12 @@ NXD = ("aws-neuron/neuronx-distributed", "fbac349b61a3adbb123c2983835af692840ff6
 OPTIMUM = ("huggingface/optimum-neuron", "abf5985828e56167ab2e48c4d5e14a83e40b6370", "examples/training/llama")
 
 
-def fetched(source: tuple[str, str, str], path: str, checksum: str, dest: str = "") -> dict[str, str]:
+def fetched(source: tuple[str, str, str], path: str, checksum: str) -> dict[str, str]:
     repository, commit, folder = source
     return {
         "url": f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/{path}",
         "checksum": f"sha256:{checksum}",
-        "dest": dest or path.rsplit("/", 1)[-1],
+        "dest": path.rsplit("/", 1)[-1],
     }
 
 

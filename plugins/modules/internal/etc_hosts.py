@@ -80,30 +80,19 @@ EXAMPLES = r"""
 
 RETURN = r"""
 faults:
-  description: What was wrong with the file. Empty for a sound one.
+  description:
+    - What was wrong with the file, in words, with how many lines or names show it and the first five of them. Empty for
+      a sound one.
+    - C(kind) is V(loopback), V(stale_address), V(stale_line), V(no_own_entry), V(no_entry), V(full_name_unknown),
+      V(pcluster_alias), V(long_name) or V(other_name_first).
   returned: success
   type: list
   elements: dict
-  contains:
-    kind:
-      description:
-        - The kind of the fault, V(loopback), V(stale_address), V(stale_line), V(no_own_entry), V(no_entry),
-          V(full_name_unknown), V(pcluster_alias), V(long_name) or V(other_name_first).
-      type: str
-      sample: loopback
-    message:
-      description: The fault in words, with its examples.
-      type: str
-      sample: "a node's name on a loopback address: 127.0.1.1 ip-192-0-2-10"
-    count:
-      description: How many lines or names show it.
-      type: int
-      sample: 1
-    examples:
-      description: The first five of these lines or names.
-      type: list
-      elements: str
-      sample: ["127.0.1.1 ip-192-0-2-10"]
+  sample:
+    - kind: loopback
+      message: "a node's name on a loopback address: 127.0.1.1 ip-192-0-2-10"
+      count: 1
+      examples: ["127.0.1.1 ip-192-0-2-10"]
 before:
   description: The lines that go, at most 20 and then how many more there are. The diff has all of them.
   returned: success

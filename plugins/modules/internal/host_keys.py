@@ -16,20 +16,14 @@ description:
   - Nodes whose console does not show keys in time are named in a warning. ssh accepts what they show first.
   - A node whose user data runs for long shows them only after it. It is not waited for; a later run within the hour
     learns them.
-author:
-  - The trainium.cluster founders (@trainium)
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - amazon.aws.common.modules
   - amazon.aws.region.modules
   - amazon.aws.boto3
 attributes:
-  check_mode:
-    support: full
   diff_mode:
     support: none
-  idempotent:
-    support: full
 options:
   cluster_name:
     description: The cluster, by the value of the tag C(trainium:cluster).

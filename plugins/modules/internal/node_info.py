@@ -13,10 +13,7 @@ description:
     EFA installer and interfaces, Neuron driver and devices, and Python interpreter.
   - Tools that are not installed are no error; what they would say is empty then.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.info
 options:
   packages:
     description: System packages to look for, by dpkg or rpm.
@@ -63,17 +60,10 @@ EXAMPLES = r"""
 
 RETURN = r"""
 kernel:
-  description: The running kernel, and whether headers for it are there.
+  description: The running kernel, and whether modules can be built for it.
   returned: success
   type: dict
-  contains:
-    release:
-      description: Its release.
-      type: str
-      sample: 6.8.0-1021-aws
-    headers:
-      description: Whether modules can be built for it.
-      type: bool
+  sample: {"release": "6.8.0-1021-aws", "headers": true}
 ptrace_scope:
   description: The value of C(kernel.yama.ptrace_scope), or -1 where the kernel has no such setting.
   returned: success
@@ -90,36 +80,18 @@ files:
   type: dict
   sample: {"/etc/apt/sources.list.d/neuron.sources": ""}
 apt_sources:
-  description: The files of apt's sources that name one of O(apt_repositories).
+  description: The files of apt's sources that name one of O(apt_repositories), as they are and without these entries.
   returned: success
   type: dict
-  contains:
-    text:
-      description: The file's text as it is.
-      type: str
-    without:
-      description: What is left of it without these entries; empty where it has no others.
-      type: str
   sample: {"/etc/apt/sources.list.d/neuron.list": {"text": "deb https://example noble main", "without": ""}}
 environment:
-  description: What O(environment) is, empty values where there is none.
+  description:
+    - Of O(environment) the version of its interpreter, a digest of the names and versions of what is installed in it,
+      what a role wrote into the file C(.trainium) in it, and whose it is.
+    - Empty values where there is none. C(python) is empty where its interpreter cannot be run any more.
   returned: success
   type: dict
-  contains:
-    python:
-      description: Version of its interpreter, empty where it cannot be run any more.
-      type: str
-      sample: "3.12"
-    digest:
-      description: A digest of the names and versions of everything that is installed in it.
-      type: str
-    note:
-      description: What a role wrote into the file C(.trainium) in it.
-      type: str
-    owner:
-      description: The user to whom the folder belongs, empty where there is none.
-      type: str
-      sample: root
+  sample: {"python": "3.12", "digest": "9f86d081884c7d65", "note": "", "owner": "root"}
 space:
   description: The free space of each of O(space), in MiB.
   returned: success
@@ -131,59 +103,28 @@ python:
   type: str
   sample: "3.12"
 efa:
-  description: The EFA software and what libfabric sees.
+  description:
+    - The version of EFA's installer that ran last, the path of C(fi_info) and how many EFA interfaces it lists, each
+      empty or 0 where there is none.
+    - How many network interfaces beside the loopback one have an IPv4 address, the software that gives each of them
+      routes of its own, and the processes that have a device of EFA open, of which root sees all.
   returned: success
   type: dict
-  contains:
-    installer:
-      description: Version of the installer that ran last, empty where none did.
-      type: str
-      sample: 1.51.0
-    fi_info:
-      description: Where C(fi_info) is, empty where it is not installed.
-      type: str
-      sample: /opt/amazon/efa/bin/fi_info
-    interfaces:
-      description: How many EFA interfaces C(fi_info) lists.
-      type: int
-      sample: 8
-    addresses:
-      description: How many network interfaces beside the loopback one have an IPv4 address.
-      type: int
-      sample: 1
-    policy_routing:
-      description: The software that gives each network interface routes of its own; empty where there is none.
-      type: str
-      sample: amazon-ec2-net-utils
-    users:
-      description: The processes that have a device of EFA open, of which root sees all.
-      type: list
-      elements: str
-      sample: ["python (4711)"]
+  sample:
+    installer: 1.51.0
+    fi_info: /opt/amazon/efa/bin/fi_info
+    interfaces: 8
+    addresses: 1
+    policy_routing: amazon-ec2-net-utils
+    users: ["python (4711)"]
 neuron:
-  description: The Neuron driver and devices.
+  description:
+    - The version of the Neuron driver that was built for the running kernel, whether it is loaded, seen by its device
+      files, and the version of the loaded one where the kernel tells it.
+    - How many devices C(neuron-ls) lists, and how many NeuronCores they have.
   returned: success
   type: dict
-  contains:
-    built:
-      description: Version of the driver that was built for the running kernel, empty where there is none.
-      type: str
-      sample: 2.29.0.0
-    loaded:
-      description: Whether the driver is loaded, seen by its device files.
-      type: bool
-    running:
-      description: Version of the loaded driver where the kernel tells it, else empty.
-      type: str
-      sample: 2.29.0.0
-    devices:
-      description: How many devices C(neuron-ls) lists.
-      type: int
-      sample: 16
-    cores:
-      description: How many NeuronCores they have.
-      type: int
-      sample: 32
+  sample: {"built": "2.29.0.0", "loaded": true, "running": "2.29.0.0", "devices": 16, "cores": 32}
 """
 
 import hashlib

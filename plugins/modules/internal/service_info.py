@@ -158,11 +158,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
     package_lines,
     services,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import (
-    hardware_of,
-    is_text_key,
-    nodes_of,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import hardware_of, is_text_key, nodes_of
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError
 
 CONFIGURATION = Path("/etc/slurm/slurm.conf")

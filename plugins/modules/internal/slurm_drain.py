@@ -137,9 +137,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node import coll
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import LOST
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls, ports
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import drain as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import (
-    SlurmNode,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
 
 RESUMED_WITHIN = 20.0
 

@@ -51,56 +51,29 @@ EXAMPLES = r"""
 
 RETURN = r"""
 trainings:
-  description: The trainings, the newest first.
+  description:
+    - The trainings, the newest first, each with the name and path of its folder and the path of its log.
+    - C(log_here) says whether this host has the log, which without shared storage is on the job's first node,
+      C(batch_host). C(events) says whether its script may write TensorBoard events of its own, below C(tensorboard).
+    - C(job_id) is Slurm's number, 0 where there is none, and C(state) its state of the job, V(COMPLETED) where there is
+      a report. C(report) is C(report.json), or without one as much of it as is known, as is C(progress).
+    - C(line) says all this in one line.
   returned: success
   type: list
   elements: dict
-  contains:
-    name:
-      description: The training's name.
-      type: str
-    folder:
-      description: Name of its folder.
-      type: str
-    path:
-      description: Path of its folder.
-      type: str
-    log:
-      description: Path of its log.
-      type: str
-    log_here:
-      description: Whether this host has the log. Without shared storage it is on the job's first node.
-      type: bool
-    events:
-      description: Whether its script may write TensorBoard events of its own, below C(tensorboard) in its folder.
-      type: bool
-    job_id:
-      description: The number that Slurm gave it; 0 where there is none.
-      type: int
-    running:
-      description: Whether it has not ended.
-      type: bool
-    state:
-      description: Slurm's state of the job; V(COMPLETED) where there is a report.
-      type: str
-    batch_host:
-      description: The job's first node; empty before it has started.
-      type: str
-    progress:
-      description: C(step), C(steps), C(loss), C(throughput) and C(seconds_left), as far as they are known.
-      type: dict
-    report:
-      description: Its C(report.json), or without one as much of it as is known.
-      type: dict
-    line:
-      description: All this in one line.
-      type: str
   sample:
     - name: bert
       folder: bert-0123456789ab
+      path: /opt/trainium/jobs/bert-0123456789ab
+      log: /opt/trainium/jobs/bert-0123456789ab/train.log
+      log_here: true
+      events: false
       job_id: 12
       running: true
       state: RUNNING
+      batch_host: n1
+      progress: {"step": 14, "steps": 100, "loss": 10.7, "throughput": 6449.4, "seconds_left": 180}
+      report: {}
       line: "bert: job 12 RUNNING on n[1-2]: step 14 of 100, loss 10.70, 6449.4 examples/s, about 3 min left"
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import (
     Step,
+    StepReader,
     last_step,
-    parse_line,
     parse_log,
     report,
     step_text,
@@ -25,14 +25,14 @@ def line(step: int, loss: float, throughput: float = 100.0, epoch: int = 0) -> s
 
 
 def test_the_tutorials_own_line() -> None:
-    assert parse_line(TUTORIAL) == Step(0, 14, 10.7011, 2.8e-06, 6449.36)
+    assert StepReader().step(TUTORIAL) == Step(0, 14, 10.7011, 2.8e-06, 6449.36)
 
 
 @pytest.mark.parametrize(
     "other", ["", "LOG", "JOB nodes=2 processes=4", TUTORIAL[:60], TUTORIAL.replace("10.7011", "-")]
 )
 def test_other_lines_are_no_steps(other: str) -> None:
-    assert parse_line(other) is None
+    assert StepReader().step(other) is None
 
 
 NXD = (
@@ -68,7 +68,7 @@ SUCCESSOR = (
     ],
 )
 def test_the_lines_of_other_projects(text: str, step: Step) -> None:
-    assert parse_line(text) == step
+    assert StepReader().step(text) == step
 
 
 TRAINER = (
@@ -97,22 +97,22 @@ def test_the_trainers_step_is_in_the_bar_before_its_loss() -> None:
 
 @pytest.mark.parametrize("text", [NXD, PIPELINE, NEMO, SUCCESSOR])
 def test_a_torn_line_is_no_step(text: str) -> None:
-    assert parse_line(text[: len(text) // 2]) is None
+    assert StepReader().step(text[: len(text) // 2]) is None
 
 
 def test_numbers_that_no_step_can_have_are_passed_over() -> None:
-    assert parse_line("{'loss': 1.8, 'epoch': inf, 'step': 10}") is None
-    assert parse_line("{'loss': 1.8, 'epoch': 1, 'step': 1e400}") is None
+    assert StepReader().step("{'loss': 1.8, 'epoch': inf, 'step': 10}") is None
+    assert StepReader().step("{'loss': 1.8, 'epoch': 1, 'step': 1e400}") is None
 
 
 def test_a_loss_that_is_no_number_is_still_a_step() -> None:
-    step = parse_line(TUTORIAL.replace("10.7011", "nan"))
+    step = StepReader().step(TUTORIAL.replace("10.7011", "nan"))
     assert step is not None
     assert step.loss != step.loss
 
 
 def test_a_label_before_the_line_is_allowed() -> None:
-    assert parse_line("0: " + TUTORIAL) == parse_line(TUTORIAL)
+    assert StepReader().step("0: " + TUTORIAL) == StepReader().step(TUTORIAL)
 
 
 def test_a_step_that_was_done_twice_counts_once() -> None:

@@ -70,7 +70,6 @@ def test_the_installer_says_its_version() -> None:
 @given(st.text())
 def test_no_output_is_an_error(text: str) -> None:
     assert isinstance(node_state.parse_packages(text), dict)
-    assert isinstance(node_state.parse_os_release(text), dict)
 
 
 def test_versions_of_interpreters() -> None:

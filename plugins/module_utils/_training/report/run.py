@@ -97,12 +97,7 @@ class TrainingReport:
 
 def _difference(name: str, before: bytes | None, after: bytes | None) -> dict[str, str]:
     """For diff mode: the summary of metrics.json, and of the other files how long they are."""
-    return {
-        "before_header": name,
-        "after_header": name,
-        "before": _shown(name, before),
-        "after": _shown(name, after),
-    }
+    return {"before_header": name, "after_header": name, "before": _shown(name, before), "after": _shown(name, after)}
 
 
 def _shown(name: str, content: bytes | None) -> str:
