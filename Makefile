@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-parallelcluster sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-parallelcluster kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -84,6 +84,18 @@ scripts: setup ## the training script with real PyTorch and torch_xla: killed, r
 upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed; and 300 steps of ours
 	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
 	TRAINIUM_TEST_STEPS=300 $(BIN)/python -m pytest tests/upstream tests/training/test_xla.py
+
+# Their requirements do not go with ours (TorchX wants urllib3 below 1.27), so each has an environment of its own.
+.sandbox/validate-venv/.ready: PACKAGES := kubernetes-validate
+.sandbox/torchx-venv/.ready: PACKAGES := torchx[kubernetes]==0.7.0 'setuptools<80'
+.sandbox/%-venv/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet $(PACKAGES)
+	touch $@
+
+kubernetes-manifests: setup .sandbox/validate-venv/.ready .sandbox/torchx-venv/.ready ## a training's objects against current schemas and against the real TorchX, apart from test
+	TRAINIUM_VALIDATE_PYTHON=$(CURDIR)/.sandbox/validate-venv/bin/python \
+	  TRAINIUM_TORCHX_PYTHON=$(CURDIR)/.sandbox/torchx-venv/bin/python $(BIN)/python -m pytest tests/unit/kubernetes
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import plan as kubernetes
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
@@ -18,6 +19,7 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import f
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 
 BLOCK = 1 << 20
+IN_PODS = ("kubernetes", "torchx")
 
 
 def find_file(path: str, folders: Sequence[str]) -> str:
@@ -72,6 +74,7 @@ def training_job(
     shared: bool = False,
     block_ends_at: str = "",
     mounts: Sequence[str] = (),
+    site: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     definition = plain(value)
@@ -94,12 +97,28 @@ def training_job(
         }
         resolved = planner.resolve(definition, PRESETS, context)
         # Not part of the digest: with another token it is the same job.
+        if launcher in IN_PODS:
+            resolved = kubernetes.completed(resolved, {"directory": directory, **plain(site or {})})
         resolved["env"].update({name: secret(name, path, search) for name, path in resolved["secrets"].items()})
     except ValueError as error:
         return {"refused": str(error)}
     resolved["sources"] = [{"src": path, "name": os.path.basename(name)} for name, path in sources.items()]
     resolved["refused"] = ""
     return resolved
+
+
+@takes(Mapping, "a job of the filter training_job")
+def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, Any]) -> dict[str, Any]:
+    """The job's ``objects`` for Kubernetes; or only ``refused``, the sentence."""
+    job = plain(value)
+    try:
+        files = {name: text.encode() for name, text in plain(scripts).items()}
+        for source in job["sources"]:
+            with open(source["src"], "rb") as file:
+                files[source["name"]] = file.read()
+        return {"objects": kubernetes.objects(job, plain(site), files), "refused": ""}
+    except (ValueError, OSError) as error:
+        return {"objects": [], "refused": str(error)}
 
 
 @takes(Mapping, "a dictionary of states")
@@ -127,4 +146,6 @@ def training_dataset(value: Any) -> dict[str, Any]:
     return needs.dataset_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
-FilterModule = filter_module(training_job, training_packages, training_dataset, training_units, training_report)
+FilterModule = filter_module(
+    training_job, training_packages, training_dataset, training_objects, training_units, training_report
+)

@@ -32,9 +32,9 @@ DEFAULTS: dict[str, Any] = {
     "fetch": [],
     "packages": [],
     "requirements": [],
+    "image": "",
     "prepare": {},
     "script": "",
-    "image": "",
     "mounts": [],
     "args": {},
     "steps": 0,
@@ -76,7 +76,7 @@ OF_A_SCRIPT = (
 # What presets say of the nodes; it is no part of the job.
 OF_A_PRESET = ("needs", "dataset")
 NONE = "none"
-LAUNCHERS = ("slurm", "torchrun")
+LAUNCHERS = ("slurm", "torchrun", "kubernetes", "torchx")
 # The job's folder ends in so many digits of the definition and then in those of the number of nodes.
 DEFINITION_DIGITS = 8
 MOST_NODES = 0xFFFF
@@ -104,7 +104,7 @@ def resolve(
     check_path("training_job_venv_path", context["venv_path"])
     check_partition(context.get("partition", ""))
     if context["launcher"] not in LAUNCHERS:
-        raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use slurm or torchrun.")
+        raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use one of {', '.join(LAUNCHERS)}.")
     whole = complete(definition, presets)
     check(whole)
     made = container(whole, context)

@@ -33,7 +33,8 @@ def container(definition: Mapping[str, Any], context: Mapping[str, Any]) -> dict
     ``registry`` and ``region`` where that is Amazon's, and ``mounts``; {} without an image. Raises ValueError.
     """
     image = definition["image"]
-    if image == "":
+    # Pods have it by themselves.
+    if image == "" or context["launcher"] in ("kubernetes", "torchx"):
         return {}
     if not isinstance(image, str):
         raise RefusedError("image", image, _FORM)

@@ -1,0 +1,171 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A training as objects of Kubernetes: one plain Job a node. Pure; no field that Kubernetes 1.20 lacks.
+
+Needs nothing but Kubernetes, the device plugins and a claim that all nodes can mount. Rank and name of each pod are
+known beforehand: Job ``<app>-<rank>`` has a pod with the host name ``<app>-<rank>`` in the headless service ``<app>``.
+The pods run ``pod.sh``, which stages the job's files, compiles and trains, and starts the training anew on all nodes
+when one of them has got another pod (see that script).
+
+A Job makes a new pod for one that has failed, ``retries`` times; one that was deleted with its node does not count.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, pods
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import Object
+from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import DEFAULTS
+
+# Of what etcd takes: an object of Kubernetes has at most 1 MiB, and some of it is our own.
+MOST_BYTES = 1_000_000
+# What run.py fills in, a new one at each submission: pods know by it which signs of others on the storage count.
+SUBMISSION = "submission"
+# As TorchX's sample takes it.
+_CACHESET = re.compile(r"[A-Za-z0-9_-]{1,63}")
+
+
+def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolved definition with what is the same in all pods; see `objects` for ``site``. Raises ValueError."""
+    shared, directory = str(site["shared"] or "").rstrip("/"), str(site["directory"])
+    pods.checked_image(job.get("image"))
+    pods.hardware_of(site["instance_type"])
+    if not shared or not site["claim"]:
+        raise ValueError(
+            "Launchers kubernetes and torchx need storage that all pods share; set trainium_shared_dir to where they "
+            "shall see it, and training_job_claim to the claim."
+        )
+    if directory != shared and not directory.startswith(f"{shared}/"):
+        raise ValueError(f"training_job_directory is '{directory}'; use a folder in {shared}, which all pods share.")
+    if job["min_nodes"] not in (0, "0") and job["least"] != job["count"]:
+        raise ValueError(
+            "min_nodes of the training job is for Slurm; with Kubernetes a job has all its nodes, so set it to 0."
+        )
+    cacheset = site.get("cacheset") or names.slug(job["name"], names.LONGEST)
+    if not isinstance(cacheset, str) or not _CACHESET.fullmatch(cacheset):
+        raise ValueError(
+            f"training_job_cacheset is {shown(cacheset)}; use at most 63 letters, digits, hyphens and underscores."
+        )
+    cache = dict(job["cache"])
+    if cache["directory"] == DEFAULTS["cache"]["directory"]:
+        # A pod's own folders end with it.
+        cache["directory"] = f"{directory}/neuron_cache/{cacheset}"
+    return {
+        **job,
+        "cache": cache,
+        "cacheset": cacheset,
+        "app": names.app_name(job["name"], job["digest"]),
+        "processes_per_node": pods.processes_of(job, site["instance_type"]),
+        # Neither is possible from within a pod, whose network is its own.
+        "driver_reload": False,
+        "reserved_port": 0,
+    }
+
+
+def contents(files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
+    """Files as the data of a ConfigMap, and under which key each is; names of files may be none of its keys."""
+    size = sum(map(len, files.values()))
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"files of the training job have {size} bytes, and Kubernetes takes {MOST_BYTES}; put the large ones into "
+            "the image or let them be fetched."
+        )
+    text: dict[str, str] = {SUBMISSION: ""}
+    binary: dict[str, str] = {}
+    items = [{"key": SUBMISSION, "path": f".{SUBMISSION}"}]
+    for at, (name, content) in enumerate(files.items()):
+        key = f"file{at}"
+        items.append({"key": key, "path": name})
+        try:
+            text[key] = content.decode("utf-8")
+        except UnicodeDecodeError:
+            binary[key] = base64.b64encode(content).decode("ascii")
+    return {"data": text, **({"binaryData": binary} if binary else {})}, items
+
+
+def config_map(metadata: Object, files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
+    data, items = contents(files)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}, items
+
+
+def secret(metadata: Object, env: Mapping[str, str]) -> Object:
+    """The definition's variables, which job.sh reads from a file."""
+    text = json.dumps(env, sort_keys=True).encode()
+    data = {"environment.json": base64.b64encode(text).decode("ascii")}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+
+
+def service(metadata: Object, selector: Mapping[str, str]) -> Object:
+    """Names for the pods, also for those that are not ready: they wait for each other to become so."""
+    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": dict(selector)}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def pod_job(name: str, labels: Mapping[str, str], spec: Object, retries: int) -> Object:
+    """A plain Job with one pod."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": dict(labels)},
+        "spec": {
+            "backoffLimit": retries,
+            "completions": 1,
+            "parallelism": 1,
+            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
+        },
+    }
+
+
+def pod_spec(container: Object, volumes: list[Object], site: Mapping[str, Any]) -> Object:
+    spec: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        # A variable for each service of the namespace would be in the job's environment.
+        "enableServiceLinks": False,
+        "tolerations": pods.tolerations(list(site.get("tolerations") or [])),
+        "containers": [container],
+        "volumes": volumes,
+    }
+    if site.get("service_account"):
+        spec["serviceAccountName"] = site["service_account"]
+    if site.get("pull_secrets"):
+        spec["imagePullSecrets"] = [{"name": name} for name in site["pull_secrets"]]
+    if site.get("priority_class"):
+        spec["priorityClassName"] = site["priority_class"]
+    return spec
+
+
+def objects(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str, bytes]) -> list[Object]:
+    """ConfigMap, Secret, Service and a Job a node, in the order in which they are made.
+
+    ``job`` is what `completed` gives; ``files`` the content of its scripts and files by name. ``site``: ``directory``,
+    ``shared`` (where pods see the shared storage), ``claim``, ``instance_type``, ``huge_pages`` ('' for none),
+    ``resources``, ``tolerations``, ``retries``, and where wanted ``service_account``, ``pull_secrets`` and
+    ``priority_class``.
+    """
+    app = job["app"]
+    labels = names.labels(job["name"], app, "train", job["cacheset"])
+    metadata = {"name": app, "labels": labels}
+    configured, items = config_map(metadata, files)
+    found = [configured, secret(metadata, job["env"]), service(metadata, {names.APP: app, names.PART: "train"})]
+    for rank in range(job["count"]):
+        volumes, mounts = pods.volumes(app, items, site["claim"], site["shared"])
+        command = ["bash", f"{pods.JOB}/pod.sh", "node"]
+        container = pods.container(job["image"], command, {"TRAINIUM_NODE_RANK": str(rank)}, mounts)
+        container["resources"] = pods.resources(
+            site["instance_type"], site.get("huge_pages") or "", site.get("resources") or {}
+        )
+        spec = pod_spec(container, volumes, site)
+        spec.update(
+            hostname=f"{app}-{rank}",
+            subdomain=app,
+            nodeSelector={pods.INSTANCE_TYPE: site["instance_type"]},
+        )
+        retries = int(site["retries"]) if job["requeue"] else 0
+        found.append(pod_job(f"{app}-{rank}", {**labels, names.RANK: str(rank)}, spec, retries))
+    return found

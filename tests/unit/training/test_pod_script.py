@@ -1,0 +1,238 @@
+"""pod.sh: the pods of a training find each other on shared storage, compile, train and start again together."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import resolve
+
+ROLE = Path(__file__).parents[3] / "roles" / "training_job"
+# A training that notes its start, and ends when the test lets it, with the code that the test wants.
+TORCHRUN = f"""#!{sys.executable}
+import json, os, sys, time
+rank, folder = os.environ["TRAINIUM_NODE_RANK"], os.environ["WORLD"]
+with open(f"{{folder}}/started", "a") as file:
+    mode = "compile" if "--compiling" in sys.argv else "train"
+    print(json.dumps([rank, mode, os.environ["TRAINIUM_POD"], sys.argv[1:], os.environ.get("A")]), file=file)
+ending = f"{{folder}}/{{mode}}.{{rank}}"
+while not os.path.exists(ending):
+    time.sleep(0.05)
+code = int(open(ending).read())
+print("said by the script", flush=True)
+sys.exit(f"  exitcode  : {{code}} (pid: 12)" if code == 85 else code)
+"""
+STUBS = {
+    "torchrun": TORCHRUN,
+    "python": "#!/bin/bash\necho 'JOB versions {}'\n",
+    "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
+}
+
+
+class World:
+    """Shared storage, a job's files as a ConfigMap shows them, and processes in place of pods."""
+
+    def __init__(self, folder: Path, definition: dict[str, Any], nodes: int = 2) -> None:
+        self.folder, self.pods = folder, {}
+        self.ids = 0
+        for path in ("bin", "root/job", "root/environment"):
+            (folder / path).mkdir(parents=True)
+        for name, text in STUBS.items():
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        own = {"preset": "none", "files": ["a.py"], "script": "a.py", "processes_per_node": 1, "image": "i"}
+        definition = {**own, "cache": {"directory": str(folder / "a cache")}, "reserved_port": 0, **definition}
+        context = {
+            "directory": str(folder / "shared"),
+            "venv_path": "/venv",
+            "launcher": "kubernetes",
+            "usable": [f"n{one}" for one in range(nodes)],
+            "known": nodes,
+            "checksums": {},
+            "shared": True,
+        }
+        self.job = resolve(definition, {}, context)
+        self.output = Path(self.job["folder"])
+        variables = {
+            "__training_job": self.job,
+            "__training_job_efa": "",
+            "__training_job_addresses": {},
+            "__training_job_in_pods": True,
+            "__training_job_pod_root": str(folder / "root"),
+            "__training_job_requirements": "print()",
+            "training_job_directory": str(folder / "shared"),
+            "training_job_venv_path": "/venv",
+            "training_job_shared": True,
+            "training_job_rendezvous_port": 29500,
+            "training_job_slurm_path": "/usr/bin",
+            "training_job_pods_timeout": 60,
+        }
+        templar = Templar(loader=DataLoader(), variables=variables)
+        for name in ("pod.sh", "job.sh", "restart.sh"):
+            text = trust_as_template((ROLE / "templates" / f"{name}.j2").read_text())
+            text = templar.template(text).replace("SECONDS_SILENT=15", "SECONDS_SILENT=2")
+            text = text.replace("SECONDS_BEAT=3", "SECONDS_BEAT=0.5")
+            (folder / "root/job" / name).write_text(text)
+        (folder / "root/job/a.py").write_text("")
+        (folder / "root/job/.submission").write_text("one")
+        (folder / "root/environment/environment.json").write_text(json.dumps({"A": "a secret"}))
+
+    def start(self, rank: int) -> None:
+        """A pod of the rank, in place of the one that it has."""
+        self.ids += 1
+        environment = {
+            "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
+            "WORLD": str(self.folder),
+            "TRAINIUM_NODE_RANK": str(rank),
+            "TRAINIUM_POD": f"pod{self.ids}",
+            "TRAINIUM_POD_IP": f"192.0.2.{self.ids}",
+        }
+        with open(self.folder / f"said.{rank}", "w") as said:
+            self.pods[rank] = subprocess.Popen(
+                ["bash", str(self.folder / "root/job/pod.sh"), "node"],
+                env=environment,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+    def lose(self, rank: int) -> None:
+        """All of a pod at once, as with its node."""
+        sessions = subprocess.run(
+            ["pgrep", "--session", str(self.pods[rank].pid)], capture_output=True, text=True, check=False
+        ).stdout.split()
+        for process in map(int, sessions):
+            os.kill(process, signal.SIGKILL)
+        self.pods[rank].wait()
+
+    def let(self, mode: str, rank: int, code: int) -> None:
+        (self.folder / f"{mode}.new").write_text(str(code))
+        (self.folder / f"{mode}.new").rename(self.folder / f"{mode}.{rank}")
+
+    def started(self, mode: str, rank: int) -> list[Any]:
+        path = self.folder / "started"
+        lines = map(json.loads, path.read_text().splitlines()) if path.exists() else []
+        return [line for line in lines if line[:2] == [str(rank), mode]]
+
+    def until(self, mode: str, rank: int, times: int) -> None:
+        deadline = time.monotonic() + 30
+        while len(self.started(mode, rank)) < times:
+            assert time.monotonic() < deadline, self.said(0) + self.said(rank)
+            time.sleep(0.05)
+
+    def said(self, rank: int) -> str:
+        return (self.folder / f"said.{rank}").read_text()
+
+    def code(self, rank: int) -> int:
+        return self.pods[rank].wait(timeout=20)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[list[World]]:
+    worlds: list[World] = []
+    yield worlds
+    for world in worlds:
+        for rank, pod in world.pods.items():
+            if pod.poll() is None:
+                world.lose(rank)
+
+
+def test_pods_train_together_and_with_the_variables_of_the_secret(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {"args": {"lr": 1}})
+    made.append(world)
+    for rank in (1, 0):
+        world.let("train", rank, 0)
+        world.start(rank)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0) + world.said(1)
+    (_rank, _mode, _pod, argv, secret), *more = world.started("train", 1)
+    assert (more, secret) == ([], "a secret")
+    # Address of rank 0, whose pod came second.
+    assert "--master-addr=192.0.2.2" in argv
+    assert "--node-rank=1" in argv
+    assert argv[-2:] == ["--lr", "1"]
+    assert "JOB nodes=2 processes=2" in world.said(0)
+    assert (world.output / "train.log").read_text() == world.said(0)
+
+
+def test_a_lost_pod_starts_all_again(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {})
+    made.append(world)
+    for rank in (0, 1):
+        world.start(rank)
+        world.until("train", rank, 1) if rank else None
+    world.lose(1)
+    world.start(1)
+    world.until("train", 0, 2)
+    world.until("train", 1, 2)
+    for rank in (0, 1):
+        world.let("train", rank, 0)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0)
+    assert "JOB starts again: a node's part runs in another pod now." in world.said(0)
+    # The new pod's log has what the lost one has said.
+    assert world.said(1).count("said by the script") == 1
+
+
+def test_a_failure_while_all_live_is_one(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {}, nodes=1)
+    made.append(world)
+    world.let("train", 0, 3)
+    world.start(0)
+    assert world.code(0) == 3
+    assert len(world.started("train", 0)) == 1
+
+
+def test_who_fails_because_another_pod_has_ended_waits_for_its_next(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {})
+    made.append(world)
+    for rank in (0, 1):
+        world.start(rank)
+    for rank in (0, 1):
+        world.until("train", rank, 1)
+    world.lose(1)
+    world.let("train", 0, 1)
+    while "JOB waits for another pod" not in world.said(0):
+        assert world.pods[0].poll() is None, world.said(0)
+        time.sleep(0.05)
+    for rank in (0, 1):
+        world.let("train", rank, 0)
+    world.start(1)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0)
+
+
+def test_where_one_does_not_compile_none_trains(tmp_path: Path, made: list[World]) -> None:
+    compiling = {"enabled": True, "success": "", "steps_argument": "", "args": {"compiling": True}}
+    world = World(tmp_path, {"compile": compiling})
+    made.append(world)
+    world.let("compile", 0, 0)
+    world.let("compile", 1, 7)
+    for rank in (0, 1):
+        world.start(rank)
+    assert [world.code(0), world.code(1)] == [86, 86], world.said(0) + world.said(1)
+    assert "the compilation has failed with code 7" in world.said(0)
+    assert "compile: said by the script" in world.said(1)
+    # Nor does the pod that its Job makes next, which does not compile once more.
+    world.start(1)
+    assert world.code(1) == 86
+    assert len(world.started("compile", 1)) == 1
+    assert world.started("train", 0) == world.started("train", 1) == []
+
+
+def test_what_stopped_in_time_goes_on(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {}, nodes=1)
+    made.append(world)
+    world.let("train", 0, 85)
+    world.start(0)
+    world.until("train", 0, 2)
+    world.let("train", 0, 0)
+    assert world.code(0) == 0
+    assert "JOB starts again: it stopped in time." in world.said(0)
