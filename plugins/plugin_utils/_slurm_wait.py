@@ -22,14 +22,16 @@ class SlurmAction(PatientAction):
     """Base of the action plugins that follow a job."""
 
     lost = "the head node cannot be reached ({reason}); the job goes on without it."
+    # The module that looks at a job once.
+    info = "slurm_job_info"
 
     def follow(self, arguments: dict[str, Any], timeout: float, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        """slurm_job_info with ``arguments`` until the job has ended, or a failure."""
+        """The module of ``info`` with ``arguments`` until the job has ended, or a failure."""
         job: dict[str, Any] = {}
         text = ""
         for _passed in looks(timeout, FOLLOWED):
             before = job
-            job = self.patiently(lambda: self.call("slurm_job_info", arguments, task_vars))
+            job = self.patiently(lambda: self.call(self.info, arguments, task_vars))
             if job.get("restarts") and job["restarts"] == before.get("restarts"):
                 # A node that has come back no longer tells why the job was put back.
                 job["requeue_reason"] = job["requeue_reason"] or before["requeue_reason"]

@@ -69,6 +69,64 @@ FAULTS: tuple[Fault, ...] = (
         names_nodes=True,
     ),
     Fault(
+        "quota of the namespace",
+        "The namespace's ResourceQuota does not let the pods be made.",
+        "End other jobs of the namespace, or have its quota raised: kubectl describe resourcequota.",
+        (("exceeded quota:",), ("must specify limits for",)),
+    ),
+    Fault(
+        "Volcano's admission not ready",
+        "Volcano's webhooks refuse every job until the pods of volcano-admission answer.",
+        "Wait until Job volcano-admission-init has ended and volcano-admission runs in volcano-system, then run again.",
+        (("failed calling webhook", "volcano"), ("volcano-admission", "connection refused")),
+    ),
+    Fault(
+        "Volcano's queue closed",
+        "The queue of Volcano does not take jobs: it is closed, or does not exist.",
+        "Open it (vcctl queue operate --action open --name <queue>), run playbooks/compute.yml, or set another "
+        "trainium_queue.",
+        (("can only submit job to queue with state",), ("queue", "status is `closed`"), ("unable to find job queue",)),
+    ),
+    Fault(
+        "access denied by Kubernetes",
+        "The user of the kubeconfig may not do this in the namespace, or is none that the cluster knows.",
+        "Have the role of docs/eks.md bound to the user in the namespace, or an access entry made "
+        "(trainium_eks_admins); check aws sts get-caller-identity.",
+        (("is forbidden: user",), ("cannot create resource",), ("you must be logged in to the server",)),
+    ),
+    Fault(
+        "image cannot be pulled",
+        "The container image does not exist under this name, or the nodes may not read its registry.",
+        "Correct image in trainium_training, push the image, or let the node role read the repository.",
+        (("imagepullbackoff",), ("errimagepull",), ("invalidimagename",), ("failed to pull image",)),
+    ),
+    Fault(
+        "CreateContainerConfigError",
+        "A container's configuration cannot be made: an object that it reads is missing, or it may not run as root, as "
+        "EFA's device plugin of old manifests, without which no node has EFA.",
+        "Read its message with kubectl describe pod; for EFA's plugin run playbooks/compute.yml, which installs a "
+        "release that runs.",
+        (("createcontainerconfigerror",), ("container has runasnonroot",)),
+    ),
+    Fault(
+        "claim pending",
+        "A claim for storage is not bound: it does not exist, its file system is still made, or its driver does not "
+        "run.",
+        "See kubectl describe pvc; set training_job_claim to one that exists, or wait for the file system.",
+        (
+            ("unbound immediate persistentvolumeclaims",),
+            ("persistentvolumeclaim", "not found"),
+            ("waiting for a volume to be created",),
+        ),
+    ),
+    Fault(
+        "Unschedulable",
+        "No node of the cluster has what the pod asks for; the counts say of how many nodes what is missing.",
+        "Wait until another job ends, add nodes (trainium_node_count), or see why the device plugins do not offer the "
+        "devices: kubectl describe node.",
+        ((" nodes are available",), ("tasks in gang unschedulable",), ("pod group is not ready",)),
+    ),
+    Fault(
         "quota exceeded",
         "The account's quota of vCPUs for this family of instances is used up in the region.",
         "Ask for a higher quota of 'Running On-Demand Trn instances' (spot has one of its own) in Service Quotas, or "

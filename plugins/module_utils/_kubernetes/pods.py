@@ -91,7 +91,7 @@ def tolerations(more: list[Object]) -> list[Object]:
 
 def volumes(app: str, items: list[Object], claim: str, shared: str) -> tuple[list[Object], list[Object]]:
     """Volumes of a pod and where its container sees them."""
-    found = [
+    found: list[tuple[str, Object, str]] = [
         ("job", {"configMap": {"name": app, "items": items, "defaultMode": 0o555}}, JOB),
         ("environment", {"secret": {"secretName": app, "defaultMode": 0o444}}, ENVIRONMENT),
         ("shared", {"persistentVolumeClaim": {"claimName": claim}}, shared),

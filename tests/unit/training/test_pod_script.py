@@ -43,7 +43,8 @@ class World:
     """Shared storage, a job's files as a ConfigMap shows them, and processes in place of pods."""
 
     def __init__(self, folder: Path, definition: dict[str, Any], nodes: int = 2) -> None:
-        self.folder, self.pods = folder, {}
+        self.folder = folder
+        self.pods: dict[int, subprocess.Popen[bytes]] = {}
         self.ids = 0
         for path in ("bin", "root/job", "root/environment"):
             (folder / path).mkdir(parents=True)

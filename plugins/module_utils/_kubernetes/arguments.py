@@ -1,0 +1,31 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Argument specifications of modules for Kubernetes, which their action plugins read as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CONNECTION: dict[str, dict[str, Any]] = {
+    "kubeconfig": {"type": "path"},
+    "context": {"type": "str"},
+    "namespace": {"type": "str", "default": "trainium"},
+}
+_FOLLOWED: dict[str, dict[str, Any]] = {
+    "steps": {"type": "int"},
+    "wait": {"type": "bool", "default": False},
+    "wait_timeout": {"type": "int", "default": 604800},
+}
+KUBERNETES_JOB: dict[str, dict[str, Any]] = {
+    "name": {"type": "str", "required": True},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "objects": {"type": "list", "elements": "dict", "default": []},
+    "resubmit": {"type": "str", "choices": ["failed", "never", "always"], "default": "failed"},
+    **_FOLLOWED,
+    **CONNECTION,
+}
+KUBERNETES_JOB_INFO: dict[str, dict[str, Any]] = {
+    "name": {"type": "str"},
+    "logs": {"type": "path"},
+    **_FOLLOWED,
+    **CONNECTION,
+}

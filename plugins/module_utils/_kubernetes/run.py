@@ -1,0 +1,225 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Submit a training to Kubernetes, find it again, look at it, end it, and bring its logs.
+
+What makes it safe to be killed at any moment: every object is named after the digest of the definition, so that a
+second run finds what the first has made and makes what is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.plan import SUBMISSION
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
+
+# Enough for the pace of a training.
+LINES = 400
+SECONDS_TO_END = 300.0
+
+Object = dict[str, Any]
+
+
+def workloads(api: Api, label: str, value: str) -> list[Object]:
+    """Jobs of a training, plain ones or Volcano's."""
+    return api.listed("Job", f"{label}={value}") or api.volcano_jobs(f"{label}={value}")
+
+
+def _pods(api: Api, name: str, jobs: Sequence[Object]) -> list[Object]:
+    volcano = jobs and states.is_volcano(jobs[0])
+    return api.listed("Pod", f"volcano.sh/job-name={name}" if volcano else f"{names.APP}={name}")
+
+
+def look(
+    api: Api, name: str, steps: int | None = None, jobs: list[Object] | None = None, count: int = 0
+) -> dict[str, Any]:
+    """The state of a training; see `states.state_of`."""
+    jobs = workloads(api, names.APP, name) if jobs is None else jobs
+    if not jobs:
+        return states.state_of(name, [], [], [])
+    pods = _pods(api, name, jobs)
+    events = api.listed("Event")
+    first = next((pod for pod in states.newest(pods) if states.rank_of(pod) == 0), None)
+    started = first is not None and (first.get("status") or {}).get("phase") not in (None, "Pending")
+    log = api.log(first["metadata"]["name"], LINES) if first and started else ""
+    return states.state_of(name, jobs, pods, events, log, steps, count)
+
+
+def look_at_all(api: Api) -> list[dict[str, Any]]:
+    """All trainings of the namespace, the newest first, from one list of each kind."""
+    apps: dict[str, list[Object]] = {}
+    selector = f"{names.MANAGED_BY}={names.MANAGER}"
+    for job in [*api.listed("Job", selector), *api.volcano_jobs(selector)]:
+        apps.setdefault(states.app_of(job), []).append(job)
+    if not apps:
+        return []
+    pods, events = api.listed("Pod"), api.listed("Event")
+    seen = []
+    for app, jobs in apps.items():
+        own = [pod for pod in pods if _app_of_pod(pod) == app]
+        first = next((pod for pod in states.newest(own) if states.rank_of(pod) == 0), None)
+        runs = first is not None and (first.get("status") or {}).get("phase") == "Running"
+        log = api.log(first["metadata"]["name"], LINES) if first and runs else ""
+        state = states.state_of(app, jobs, own, events, log)
+        made = max(job["metadata"]["creationTimestamp"] for job in jobs)
+        seen.append({**state, "made_at": states.moment(made), "line": job_text(state)})
+    return sorted(seen, key=lambda one: -one["made_at"])
+
+
+def _app_of_pod(pod: Object) -> str:
+    labels = pod["metadata"].get("labels") or {}
+    return str(labels.get(names.APP) or labels.get("volcano.sh/job-name") or "")
+
+
+def save_logs(api: Api, name: str, folder: str, whole: bool) -> list[str]:
+    """The logs of all ranks as ``<folder>/rank-<n>.log``; of those without a pod what is there stays.
+
+    With ``whole`` false only that of rank 0, which has the steps.
+    """
+    jobs = workloads(api, names.APP, name)
+    saved = []
+    for pod in states.newest(_pods(api, name, jobs)) if jobs else []:
+        rank = states.rank_of(pod)
+        text = api.log(pod["metadata"]["name"]) if whole or rank == 0 else ""
+        if not text:
+            continue
+        path = os.path.join(folder, f"rank-{rank}.log")
+        try:
+            os.makedirs(folder, exist_ok=True)
+            replace(path, text.encode())
+        except OSError as error:
+            raise TrainiumError(f"log {path} cannot be written ({error.strerror}); see its folder.") from error
+        saved.append(path)
+    return saved
+
+
+def _ensure_namespace(api: Api, check: bool) -> bool:
+    """Make the namespace where there is none, and tell whether it is there now.
+
+    Whoever may not look has one that was made for them.
+    """
+    wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": api.namespace}}
+    try:
+        if api.get(wanted) is not None:
+            return True
+    except KubernetesError as error:
+        if error.code != 403:
+            raise
+        return True
+    api.create(wanted, check)
+    return not check
+
+
+def _refuse_others(api: Api, name: str, cacheset: str, check: bool) -> list[str]:
+    """Refuse a second job on one compile cache; one that can never start makes room. Returns what was ended."""
+    ended = []
+    apps: dict[str, list[Object]] = {}
+    for job in [*api.listed("Job"), *api.volcano_jobs()]:
+        app = states.app_of(job)
+        # The parts of one training follow each other.
+        if cacheset and states.cacheset_of(job) == cacheset and not _same(app, name):
+            apps.setdefault(app, []).append(job)
+    for app, jobs in apps.items():
+        seen = look(api, app, jobs=jobs)
+        if seen["state"] in states.ENDED:
+            continue
+        if not seen["cannot_start"]:
+            raise TrainiumError(
+                f"job {app} is {seen['state']} with the compile cache '{cacheset}', which two jobs at once would "
+                "spoil; wait for its end, end it, or give this one another training_job_cacheset."
+            )
+        end(api, app, jobs, check)
+        ended.append(app)
+    return ended
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two workloads are parts of one training: ``<app>`` and ``<app>-c``."""
+    return one.removesuffix("-c").removesuffix("-s") == other.removesuffix("-c").removesuffix("-s")
+
+
+def present(api: Api, name: str, objects: Sequence[Object], resubmit: str, check: bool) -> dict[str, Any]:
+    """Submit a training unless it waits, runs or has succeeded. ``objects``: `plan.objects` and the like."""
+    jobs = [one for one in objects if one["kind"] == "Job"]
+    if not jobs:
+        raise ValueError("objects has no Job; give what the filter training_objects makes.")
+    there = _ensure_namespace(api, check)
+    found = workloads(api, names.APP, name) if there else []
+    before = look(api, name, jobs=found, count=len(jobs))
+    again = resubmit == "always" or (resubmit == "failed" and before["ended"] and not before["succeeded"])
+    if found and before["ended"] and not again:
+        return {"submitted": False, "changed": False, "before": before, "made": [], "ended_others": []}
+    if found and before["ended"]:
+        end(api, name, found, check)
+        found = []
+    others = [] if found else _refuse_others(api, name, states.cacheset_of(jobs[0]), check) if there else []
+    known = {job["metadata"]["name"] for job in found}
+    made = []
+    for one in objects:
+        if one["kind"] == "Job" and one["metadata"]["name"] in known:
+            continue
+        if not there:
+            made.append(_shown(one))
+        elif one["kind"] == "Job":
+            made += [_shown(one)] if api.create(one, check) else []
+        else:
+            made += _put(api, one, bool(found), check)
+    submitted = any(text.startswith("Job") for text in made)
+    return {"submitted": submitted, "changed": bool(made), "before": before, "made": made, "ended_others": others}
+
+
+def _put(api: Api, wanted: Object, runs: bool, check: bool) -> list[str]:
+    """Make an object that pods read, or bring it up to date; of a training that runs only its secrets."""
+    here = api.get(wanted)
+    if wanted["kind"] == "ConfigMap" and not runs:
+        wanted = {**wanted, "data": {**wanted["data"], SUBMISSION: secrets.token_hex(8)}}
+    if here is None:
+        api.create(wanted, check)
+        return [_shown(wanted)]
+    if wanted["kind"] == "Service" or (runs and wanted["kind"] == "ConfigMap"):
+        return []
+    parts: Object = {key: wanted[key] for key in ("data", "binaryData") if key in wanted}
+    if all(here.get(key) == value for key, value in parts.items()):
+        return []
+    api.change(wanted, parts, check)
+    return [_shown(wanted)]
+
+
+def _shown(found: Mapping[str, Any]) -> str:
+    return f"{found['kind']} {found['metadata']['name']}"
+
+
+def end(api: Api, name: str, jobs: Sequence[Object], check: bool) -> None:
+    """Delete a training's Jobs, and wait until their pods are gone."""
+    for job in jobs:
+        api.delete(job, check)
+    if check:
+        return
+    for _passed in looks(SECONDS_TO_END):
+        if not workloads(api, names.APP, name) and not _pods(api, name, jobs):
+            return
+    raise TrainiumError(
+        f"job {name} is not gone after {SECONDS_TO_END:.0f} s; see kubectl get pods, a node that does not answer keeps "
+        "its pods until it is deleted."
+    )
+
+
+def absent(api: Api, training: str, check: bool) -> dict[str, Any]:
+    """End all of a training, whatever its definition was, and delete its objects."""
+    selector = f"{names.TRAINING}={names.slug(training, names.LONGEST)},{names.MANAGED_BY}={names.MANAGER}"
+    jobs = [*api.listed("Job", selector), *api.volcano_jobs(selector)]
+    cancelled = sorted({states.app_of(job) for job in jobs})
+    rest = [one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)]
+    for app in cancelled:
+        end(api, app, [job for job in jobs if states.app_of(job) == app], check)
+    for one in rest:
+        api.delete(one, check)
+    return {"cancelled": cancelled, "changed": bool(jobs or rest), "made": [], "gone": [*map(_shown, [*jobs, *rest])]}

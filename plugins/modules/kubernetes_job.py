@@ -1,0 +1,146 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: kubernetes_job
+version_added: 0.1.0
+short_description: Submit, follow and end a training on Kubernetes
+description:
+  - Makes the objects of a training, unless one of the same O(name) waits, runs or has succeeded. What a run that was
+    killed has left out is made by the next.
+  - A second training on the compile cache of one that runs is refused; one that can never start makes room.
+  - With O(wait=true) the training is followed until it has ended, with state, step, loss, throughput, time left, and
+    what it waits for. It goes on where Ansible is killed, and the next run follows it.
+  - The namespace is made where there is none.
+  - Where there is a training, all that M(trainium.cluster.kubernetes_job_info) tells of it is returned as well.
+extends_documentation_fragment:
+  - trainium.cluster.attributes
+  - trainium.cluster.kubernetes
+attributes:
+  check_mode:
+    details: The API server is asked whether it would take each object (C(dryRun=All)).
+  idempotent:
+    details: Not with O(resubmit=always).
+options:
+  name:
+    description:
+      - What all objects of one definition are called.
+      - With O(state=absent) the name of the training, of which all definitions are ended.
+    type: str
+    required: true
+  state:
+    description:
+      - V(present) submits the training.
+      - V(absent) ends it and deletes its objects.
+    type: str
+    choices: [present, absent]
+    default: present
+  objects:
+    description: The objects, as P(trainium.cluster.training_objects#filter) makes them. Needed for O(state=present).
+    type: list
+    elements: dict
+    default: []
+  resubmit:
+    description:
+      - Whether to submit where there is a training of this name that has ended.
+      - V(failed) submits again after one that did not end well.
+    type: str
+    choices: [failed, never, always]
+    default: failed
+seealso:
+  - module: trainium.cluster.kubernetes_job_info
+"""
+
+EXAMPLES = r"""
+- name: Train and follow it
+  trainium.cluster.kubernetes_job:
+    name: "{{ job.app }}"
+    objects: "{{ made.objects }}"
+    steps: 28125
+    wait: true
+  delegate_to: localhost
+
+- name: End it
+  trainium.cluster.kubernetes_job:
+    name: bert
+    state: absent
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+submitted:
+  description: Whether this run has submitted the training.
+  returned: O(state=present)
+  type: bool
+  sample: true
+made:
+  description: The objects that were made or changed.
+  returned: success
+  type: list
+  elements: str
+  sample: [ConfigMap bert-0123456789ab, Job bert-0123456789ab-0]
+ended_others:
+  description: Trainings that could never start, and were ended since this one has their compile cache.
+  returned: O(state=present)
+  type: list
+  elements: str
+  sample: []
+cancelled:
+  description: The definitions of the training that were ended.
+  returned: O(state=absent)
+  type: list
+  elements: str
+  sample: [bert-0123456789ab]
+gone:
+  description: The objects that were deleted.
+  returned: O(state=absent)
+  type: list
+  elements: str
+  sample: [Job bert-0123456789ab-0]
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import run as runner
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.arguments import KUBERNETES_JOB
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api
+
+
+def submit(api: Api, options: dict[str, Any], check: bool) -> dict[str, Any]:
+    result = runner.present(api, options["name"], options["objects"], options["resubmit"], check)
+    before = result.pop("before")
+    now = before if check or not result["changed"] else runner.look(api, options["name"], options["steps"])
+    lines = "".join(f"{one}\n" for one in result["made"])
+    return {**now, **result, "diff": {"before": f"{before['state']}\n", "after": f"{before['state']}\n{lines}"}}
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec=KUBERNETES_JOB,
+        required_if=[("state", "present", ["objects"])],
+        supports_check_mode=True,
+    )
+    options = module.params
+    try:
+        api = Api(options["kubeconfig"], options["context"], options["namespace"])
+        if options["state"] == "present":
+            result = submit(api, options, module.check_mode)
+        else:
+            result = runner.absent(api, options["name"], module.check_mode)
+            result["diff"] = {"before": "".join(f"{one}\n" for one in result["gone"]), "after": ""}
+    except ImportError:
+        module.fail_json(msg=missing_required_lib("kubernetes"))
+    except ValueError as error:
+        module.fail_json(msg=f"kubernetes_job: {error}")
+    except TrainiumError as error:
+        module.fail_json(msg=f"kubernetes_job: {error}", **error.details)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

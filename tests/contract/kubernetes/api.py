@@ -1,0 +1,233 @@
+"""A small API server of Kubernetes in memory: objects by path, labels, dryRun, merge patches, logs, refusals.
+
+What its controllers would do, tests do themselves: they make pods and say how these are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.parse
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Object = dict[str, Any]
+ROLE = yaml.safe_load((Path(__file__).parents[3] / "docs/rbac/researcher.yml").read_text())
+NOW = "2026-11-23T07:00:00Z"
+TOKEN = "a-token"
+NAMESPACED = {
+    *("api/v1/configmaps", "api/v1/secrets", "api/v1/services", "api/v1/pods", "api/v1/events"),
+    *("apis/batch/v1/jobs", "apis/batch.volcano.sh/v1alpha1/jobs"),
+}
+_PATH = re.compile(r"(apis?/[a-z0-9./]+?)/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(/log)?")
+
+
+class RefusalError(Exception):
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+
+def merged(old: Any, new: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(new, dict):
+        return new
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in new.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+class Cluster:
+    """The server, and what is in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.objects: dict[tuple[str, str, str], Object] = {}
+        self.namespaces = {"default"}
+        self.logs: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+        # (verb, resource) -> refusal, such as ("POST", "jobs").
+        self.refusals: dict[tuple[str, str], RefusalError] = {}
+        self.volcano = True
+        self.lock = threading.Lock()
+        cluster = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_arguments: Any) -> None:
+                """Nothing on the screen."""
+
+            def answer(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length)) if length else None
+                try:
+                    if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+                        raise RefusalError(401, "Unauthorized", "Unauthorized")
+                    with cluster.lock:
+                        code, found = cluster.route(self.command, self.path, body)
+                except RefusalError as refusal:
+                    code = refusal.code
+                    found = {"kind": "Status", "status": "Failure", "code": code, "reason": refusal.reason}
+                    found["message"] = str(refusal)
+                content = found.encode() if isinstance(found, str) else json.dumps(found).encode()
+                self.send_response(code)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.kubeconfig = folder / "kubeconfig"
+        # As JSON, which is YAML.
+        url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        named = {
+            "clusters": {"cluster": {"server": url}},
+            "users": {"user": {"token": TOKEN}},
+            "contexts": {"context": {"cluster": "a", "user": "a"}},
+        }
+        lists = {kind: [{"name": "a", **one}] for kind, one in named.items()}
+        config = {"apiVersion": "v1", "kind": "Config", "current-context": "a", **lists}
+        self.kubeconfig.write_text(json.dumps(config))
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def route(self, verb: str, path: str, body: Any) -> tuple[int, Any]:
+        url = urllib.parse.urlsplit(path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        dry = query.get("dryRun") == "All" or (verb == "DELETE" and body and body.get("dryRun") == ["All"])
+        self.calls.append((verb + (" dry" if dry else ""), url.path))
+        path = url.path.strip("/")
+        if path.startswith("api/v1/namespaces") and path.count("/") <= 3 and not path.endswith("events"):
+            return self._namespace(verb, path.removeprefix("api/v1/namespaces").strip("/"), body, dry)
+        found = _PATH.fullmatch(path)
+        resource = f"{found[1]}/{found[3]}" if found else ""
+        if not found or resource not in NAMESPACED or ("volcano" in resource and not self.volcano):
+            raise RefusalError(404, "NotFound", "the server could not find the requested resource")
+        self._check_role(verb, found[1].removeprefix("apis/").split("/")[0], found)
+        if (verb, found[3]) in self.refusals:
+            raise self.refusals[verb, found[3]]
+        if found[5]:
+            if found[4] not in self.logs:
+                raise RefusalError(400, "BadRequest", f'container "training" in pod "{found[4]}" is waiting to start')
+            lines = self.logs[found[4]].splitlines(keepends=True)
+            return 200, "".join(lines[-int(query["tailLines"]) :] if "tailLines" in query else lines)
+        return self._object(verb, (resource, found[2], found[4] or ""), body, query, dry)
+
+    def _check_role(self, verb: str, group: str, found: re.Match[str]) -> None:
+        """The modules do with what docs/rbac gives a researcher."""
+        named = {"GET": "get" if found[4] else "list", "POST": "create", "PATCH": "patch", "DELETE": "delete"}[verb]
+        wanted = ("" if group == "api" else group, found[3] + ("/log" if found[5] else ""), named)
+        if not any(
+            wanted[0] in rule["apiGroups"] and wanted[1] in rule["resources"] and wanted[2] in rule["verbs"]
+            for rule in ROLE["rules"]
+        ):
+            raise RefusalError(403, "Forbidden", f"{wanted} is forbidden: User may not")
+
+    def _namespace(self, verb: str, name: str, body: Any, dry: bool) -> tuple[int, Any]:
+        if (verb, "namespaces") in self.refusals:
+            raise self.refusals[verb, "namespaces"]
+        if verb == "POST":
+            if not dry:
+                self.namespaces.add(body["metadata"]["name"])
+            return 201, body
+        if name not in self.namespaces:
+            raise RefusalError(404, "NotFound", f'namespaces "{name}" not found')
+        return 200, {"metadata": {"name": name}}
+
+    def _object(self, verb: str, key: tuple[str, str, str], body: Any, query: Any, dry: bool) -> tuple[int, Any]:
+        resource, namespace, name = key
+        if verb == "GET" and not name:
+            wanted = [one.split("=") for one in query.get("labelSelector", "").split(",") if one]
+            items = [one for at, one in sorted(self.objects.items()) if at[:2] == key[:2]]
+            labelled = [
+                one
+                for one in items
+                if all((one["metadata"].get("labels") or {}).get(label) == value for label, value in wanted)
+            ]
+            # A list says once of what its items are.
+            bare = [{name: one[name] for name in one if name not in ("apiVersion", "kind")} for one in labelled]
+            return 200, {"items": bare}
+        if verb == "POST":
+            name = body["metadata"]["name"]
+            if namespace not in self.namespaces:
+                raise RefusalError(404, "NotFound", f'namespaces "{namespace}" not found')
+            if (resource, namespace, name) in self.objects:
+                raise RefusalError(409, "AlreadyExists", f'{resource.rpartition("/")[2]} "{name}" already exists')
+            if not dry:
+                self.objects[resource, namespace, name] = json.loads(json.dumps(body))
+                added = {"uid": str(uuid.uuid4()), "creationTimestamp": NOW}
+                self.objects[resource, namespace, name]["metadata"].update(added)
+            return 201, body
+        if key not in self.objects:
+            raise RefusalError(404, "NotFound", f'{resource.rpartition("/")[2]} "{name}" not found')
+        if verb == "PATCH" and not dry:
+            self.objects[key] = merged(self.objects[key], body)
+        if verb == "DELETE" and not dry:
+            del self.objects[key]
+            # Foreground: its pods go first.
+            for pod in [at for at in self.objects if at[0] == "api/v1/pods" and at[1] == namespace]:
+                owner = self.objects[pod]["metadata"].get("ownerReferences", [{}])[0].get("name")
+                if owner == name:
+                    del self.objects[pod]
+        return 200, self.objects.get(key, {"status": "Success"})
+
+    # --- what controllers, scheduler and nodes would do ---
+
+    def named(self, kind: str, namespace: str = "trainium") -> list[str]:
+        return sorted(at[2] for at in self.objects if at[0].endswith(f"/{kind}") and at[1] == namespace)
+
+    def job(self, name: str, namespace: str = "trainium") -> Object:
+        return next(one for at, one in self.objects.items() if at[0].endswith("/jobs") and at[1:] == (namespace, name))
+
+    def pod(self, job: str, status: Object, node: str = "", age: int = 0) -> str:
+        """A pod of a plain Job; the newer the higher its age."""
+        with self.lock:
+            template = self.job(job)["spec"]["template"]
+            name = f"{job}-{'abcde'[age]}"
+            pod = {
+                "metadata": {
+                    "name": name,
+                    "labels": template["metadata"]["labels"],
+                    "creationTimestamp": f"2026-11-23T07:0{age}:00Z",
+                    "ownerReferences": [{"name": job}],
+                },
+                "spec": {**template["spec"], **({"nodeName": node} if node else {})},
+                "status": {"startTime": f"2026-11-23T07:0{age}:00Z", **status},
+            }
+            self.objects["api/v1/pods", "trainium", name] = pod
+            return name
+
+    def event(self, kind: str, name: str, reason: str, message: str, type_: str = "Warning") -> None:
+        event: Object = {
+            "metadata": {"name": f"{name}.{len(self.objects)}"},
+            "involvedObject": {"kind": kind, "name": name},
+            "reason": reason,
+            "message": message,
+            "type": type_,
+            "lastTimestamp": NOW,
+        }
+        with self.lock:
+            self.objects["api/v1/events", "trainium", event["metadata"]["name"]] = event
+
+    def finish(self, job: str, kind: str = "Complete", message: str = "") -> None:
+        ended = {"type": kind, "status": "True", "message": message, "lastTransitionTime": "2026-11-23T07:09:00Z"}
+        with self.lock:
+            self.job(job)["status"] = {"conditions": [ended]}
+            if kind == "Complete":
+                self.job(job)["status"]["completionTime"] = ended["lastTransitionTime"]
+
+    def writes(self) -> list[tuple[str, str]]:
+        return [call for call in self.calls if call[0] != "GET"]

@@ -1,0 +1,106 @@
+"""Role training_job with the launcher kubernetes, as a user runs it; a thread does what Kubernetes would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.contract.kubernetes.api import Cluster
+from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING
+from tests.contract.warm_python import warm_python
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PLAY = [
+    {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "tasks": [
+            {"ansible.builtin.include_role": {"name": "trainium.cluster.training_job", "tasks_from": "{{ file }}"}}
+        ],
+    }
+]
+TRAINING = {
+    "preset": "none",
+    "name": "Own",
+    "script": "a.py",
+    "files": ["a.py"],
+    "image": "registry.example/own:1",
+    "steps": 14,
+    "env": {"HF_TOKEN": "hf_secret_value"},
+}
+
+
+class Controllers(threading.Thread):
+    """Every Job gets a pod that runs, and ends when rank 0's log was asked for some times."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(daemon=True)
+        self.cluster = cluster
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self.stopped.wait(0.05):
+            jobs = self.cluster.named("jobs")
+            if len(jobs) < 2:
+                continue
+            if not self.cluster.named("pods"):
+                for rank, job in enumerate(jobs):
+                    self.cluster.logs[f"{job}-a"] = f"JOB nodes=2 processes=64\n{LOG}"
+                    self.cluster.pod(job, RUNNING, f"node-{rank}")
+            elif sum(path.endswith("/log") for _verb, path in list(self.cluster.calls)) > 2:
+                for job in jobs:
+                    self.cluster.finish(job)
+
+
+def play(cluster: Cluster, folder: Path, file: str = "main", **variables: Any) -> str:
+    (folder / "play.json").write_text(json.dumps(PLAY))
+    (folder / "a.py").write_text("")
+    known = {
+        "ansible_python_interpreter": warm_python("kubernetes.config"),
+        "ansible_playbook_python": warm_python("kubernetes.config"),
+        "file": file,
+        "trainium_kubeconfig": str(cluster.kubeconfig),
+        "trainium_training": TRAINING,
+        "trainium_node_count": 2,
+        "trainium_instance_type": "trn1.32xlarge",
+        "trainium_shared_dir": "/fsx",
+        "trainium_ssh_user": "ubuntu",
+        "trainium_report_dir": str(folder / "reports"),
+        "training_job_launcher": "kubernetes",
+        **variables,
+    }
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "--diff"]
+    command += [str(folder / "play.json"), "-e", json.dumps(known)]
+    environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=200
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_training_is_submitted_followed_reported_and_not_run_twice(cluster: Cluster, tmp_path: Path) -> None:
+    controllers = Controllers(cluster)
+    controllers.start()
+    said = play(cluster, tmp_path)
+    controllers.stopped.set()
+    controllers.join()
+    assert "failed=0" in said, said
+    assert "step 14 of 14, loss 7.60" in said
+    report = json.loads((tmp_path / "reports/report.json").read_text())
+    assert (report["name"], report["nodes"], report["processes"], report["final_loss"]) == ("own", 2, 64, 7.6)
+    assert (tmp_path / "reports/own.log").read_text().endswith(LOG)
+    assert len(list((tmp_path / "reports/logs").glob("own-*/rank-1.log"))) == 1
+    cluster.calls.clear()
+    again = play(cluster, tmp_path)
+    assert ("changed=0" in again, cluster.writes()) == (True, []), again
+    assert "hf_secret_value" not in said + again
+    status = play(cluster, tmp_path, "kubernetes_status")
+    assert "COMPLETED" in status, status
+    ended = play(cluster, tmp_path, training_job_state="absent")
+    assert ("failed=0" in ended, cluster.named("jobs")) == (True, []), ended
