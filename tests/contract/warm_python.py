@@ -36,7 +36,7 @@ PRELOADED = (
 )
 # What the pcluster command and library consist of.
 PCLUSTER = ("pcluster.lib.lib", "pcluster.cli.entrypoint")
-SERVICES = ("ec2", "sts", "iam", "s3", "fsx", "cloudformation", "logs", "resource-groups", "dynamodb", "ssm")
+SERVICES = ("ec2", "sts", "iam", "s3", "fsx", "eks", "cloudformation", "logs", "resource-groups", "dynamodb", "ssm")
 # -S: site-packages are not needed for this, and cost most of its start.
 CLIENT = """#!{python} -ES
 import array, json, os, socket, sys

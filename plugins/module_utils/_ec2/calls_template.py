@@ -33,6 +33,20 @@ def describe_version(client: Client, template_id: str, version: str = "$Default"
     return dict(next(iter(found["LaunchTemplateVersions"]), {}))
 
 
+@one_call("describe the launch template")
+def version_data(client: Client, named: Mapping[str, str]) -> Item:
+    """LaunchTemplateData of the version that ``id`` or ``name`` and ``version`` name; empty where there is none."""
+    key = "LaunchTemplateId" if named.get("id") else "LaunchTemplateName"
+    asked = {key: named.get("id") or named["name"], "Versions": [named.get("version") or "$Default"]}
+    try:
+        found = retried(client.describe_launch_template_versions)(**asked)["LaunchTemplateVersions"]
+    except aws.ClientError as error:
+        if "NotFound" in error.response["Error"]["Code"]:
+            return {}
+        raise
+    return dict(found[0].get("LaunchTemplateData") or {}) if found else {}
+
+
 @one_call("make the launch template")
 @retried
 def create_template(client: Client, request: Mapping[str, Any]) -> Item:

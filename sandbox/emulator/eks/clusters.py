@@ -11,11 +11,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
+from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 from moto.eks import urls
 from moto.eks.responses import EKSResponse
@@ -184,7 +186,9 @@ def _remove(cluster: Cluster) -> None:
     for interface in cluster.interfaces:
         interface.status = "available"
         ec2.delete_network_interface(interface.id)
-    ec2.delete_security_group(group_id=cluster.shown["resourcesVpcConfig"]["clusterSecurityGroupId"])
+    # One that is in use stays, and keeps the VPC.
+    with suppress(EC2ClientError):
+        ec2.delete_security_group(group_id=cluster.shown["resourcesVpcConfig"]["clusterSecurityGroupId"])
     del eks.clusters_of(cluster.account, cluster.region)[cluster.name]
 
 

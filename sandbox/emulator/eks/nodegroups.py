@@ -145,7 +145,8 @@ def _request(cluster: Cluster, group: Group, subnet: str) -> Record:
     else:
         request["SubnetId"] = subnet
         if not group.data.get("SecurityGroupIds"):
-            request["SecurityGroupIds"] = [config["clusterSecurityGroupId"]]
+            nic = {"DeviceIndex": 0, "SubnetId": request.pop("SubnetId"), "DeleteOnTermination": True}
+            request["NetworkInterfaces"] = [{**nic, "Groups": [config["clusterSecurityGroupId"]]}]
     if named:
         request["LaunchTemplate"] = {"LaunchTemplateId": named["id"], "Version": str(named["version"])}
     return request
@@ -239,7 +240,8 @@ def create_nodegroup(self: EKSResponse) -> ActionResult:
 
 
 def _group_of(response: EKSResponse, still: bool = False) -> tuple[Cluster, Group]:
-    cluster = eks.find_active(response)
+    """The group that a request names; ``still``: nothing is under way."""
+    cluster = eks.find_active(response) if still else eks.find(response, response.params["clusterName"])
     group = find(cluster, response.params["nodegroupName"])
     if still and group.shown["status"] not in ("ACTIVE", "DEGRADED"):
         refuse("ResourceInUseException", f"Nodegroup {group.shown['nodegroupName']} is {group.shown['status']}")
@@ -251,7 +253,7 @@ def describe_nodegroup(self: EKSResponse) -> ActionResult:
 
 
 def list_nodegroups(self: EKSResponse) -> ActionResult:
-    cluster = eks.find_active(self)
+    cluster = eks.find(self, self.params["clusterName"])
     for group in list(cluster.groups.values()):
         settle(cluster, group)
     return eks.page(self, "nodegroups", sorted(cluster.groups))

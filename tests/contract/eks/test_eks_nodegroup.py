@@ -1,0 +1,85 @@
+"""eks_nodegroup makes a group in one zone that has room, changes it, replaces nodes when told to, and deletes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.contract.eks.conftest import Eks, Result
+
+
+@pytest.fixture
+def template(eks: Eks) -> dict[str, str]:
+    """Of a cluster that is there."""
+    eks.cluster(security_groups=[eks.cloud.group])
+    made = eks.template()
+    eks.cloud.api.clear_calls()
+    return made
+
+
+def test_made_once_with_every_interface(eks: Eks, template: dict[str, str]) -> None:
+    api = eks.cloud.api
+    promised = eks.group(check=True, launch_template=template)
+    assert promised["changed"] and api.writes() == []
+    labels, taints = {"team": "speech"}, [{"key": "neuron", "effect": "NO_SCHEDULE"}]
+    asked: Result = {"launch_template": template, "labels": labels, "taints": taints}
+    first = eks.group(**asked)
+    assert first["changed"] and first["nodegroup"]["status"] == "ACTIVE", first
+    assert first["nodegroup"]["subnets"] == eks.cloud.subnets[:1]
+    nodes = eks.cloud.instances("running")
+    assert [len(node["NetworkInterfaces"]) for node in nodes] == [8, 8]
+    assert {tag["Key"]: tag["Value"] for tag in nodes[0]["Tags"]}["trainium:cluster"] == "bert"
+    api.clear_calls()
+    again = eks.group(**asked)
+    assert not again["changed"] and api.writes() == [] and again["diff"]["before"] == again["diff"]["after"]
+    assert not eks.group(check=True, **asked)["changed"]
+
+
+def test_the_next_zone_is_tried_and_what_failed_is_gone(eks: Eks, template: dict[str, str]) -> None:
+    zones = eks.cloud.zones
+    eks.cloud.api.capacity("trn1.32xlarge", zones[0], 1)
+    made = eks.group(launch_template=template)
+    if len(zones) > 1:
+        assert [one["outcome"] for one in made["attempts"]] == ["CREATE_FAILED", "made"]
+        assert {node["Placement"]["AvailabilityZone"] for node in eks.cloud.instances("running")} == {zones[1]}
+        eks.group(state="absent")
+        for zone in zones[1:]:
+            eks.cloud.api.capacity("trn1.32xlarge", zone, 0)
+        made = eks.group(launch_template=template)
+    assert "could not be made in" in made["msg"] and "InsufficientInstanceCapacity" in made["msg"]
+    assert len(made["attempts"]) == len(zones)
+    assert eks.client.list_nodegroups(clusterName="bert")["nodegroups"] == []
+    assert eks.cloud.instances("pending", "running") == []
+
+
+def test_changed_and_replaced_only_when_told_to(eks: Eks, template: dict[str, str]) -> None:
+    eks.group(launch_template=template)
+    nodes = {node["InstanceId"] for node in eks.cloud.instances("running")}
+    newer = eks.template(tags={"team": "speech"})
+    assert newer["version"] == "2"
+    warned = eks.group(launch_template=newer, count=3, labels={"a": "b"})
+    assert warned["changed"] and warned["outdated"] and "would replace every one of them" in str(warned["warnings"])
+    assert warned["nodegroup"]["count"] == 3 and warned["nodegroup"]["labels"] == {"a": "b"}
+    assert nodes < {node["InstanceId"] for node in eks.cloud.instances("pending", "running")}
+    assert "which would terminate nodes" in eks.group(launch_template=template, count=2)["msg"]
+    assert eks.group(launch_template=template, count=2, allow_shrink=True)["changed"]
+    replaced = eks.group(launch_template=newer, replace_nodes=True, release_version="1.34.7-20260505")
+    assert replaced["changed"] and not replaced["outdated"]
+    assert replaced["nodegroup"]["release_version"] == "1.34.7-20260505"
+    assert not nodes & {node["InstanceId"] for node in eks.cloud.instances("pending", "running")}
+    assert "which EKS cannot change" in eks.group(launch_template=newer, ami_type="AL2023_x86_64_STANDARD")["msg"]
+
+
+def test_a_reservation_decides_on_the_zone_and_a_group_that_cannot_join_is_deleted(eks: Eks) -> None:
+    eks.cluster()
+    zone = eks.cloud.zones[-1]
+    arguments = {"name": "pool", "cluster_name": "bert", "instance_type": "trn1.32xlarge", "count": 2}
+    reserved = eks.cloud.run("capacity_reservation", {**arguments, "availability_zone": zone})
+    template = eks.template(capacity_reservation={"id": reserved["capacity_reservation_id"]})
+    # The group's security groups are none of the cluster's: its nodes do not reach the control plane.
+    failed = eks.group(launch_template=template)
+    assert "NodeCreationFailure: Instances failed to join the kubernetes cluster" in failed["msg"]
+    (attempt,) = failed["attempts"]
+    assert attempt["subnets"] == [eks.cloud.subnets[-1]]
+    assert eks.client.list_nodegroups(clusterName="bert")["nodegroups"] == []
+    block = eks.group(launch_template=template, capacity_type="CAPACITY_BLOCK")
+    assert "needs the market type capacity-block" in block["msg"]
