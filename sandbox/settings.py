@@ -77,13 +77,17 @@ acceptance_clock_synchronised: false
 
 
 def environment(paths: Paths) -> dict[str, str]:
-    """The variables that point AWS clients and Ansible at the sandbox."""
+    """The variables that point AWS clients and Ansible at the sandbox; the programs of this Python come first."""
+    programs = [str(standins.CONTROLLER), str(Path(sys.executable).parent)]
     return {
         **account.variables(),
         "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
         "ANSIBLE_INVENTORY": str(paths.inventory),
         "TRAINIUM_REPORT_DIR": str(paths.reports),
         "TRAINIUM_KNOWN_HOSTS": str(paths.ssh_key.with_name("known_hosts")),
+        "PATH": os.pathsep.join(
+            filter(None, dict.fromkeys([*programs, *os.environ.get("PATH", "").split(os.pathsep)]))
+        ),
     }
 
 
@@ -95,10 +99,8 @@ def exports(paths: Paths) -> str:
 
 
 def inside(paths: Paths) -> dict[str, str]:
-    """The whole environment of a command that runs against the sandbox; the programs of this Python come first."""
-    mine = str(Path(sys.executable).parent)
-    search = os.pathsep.join(filter(None, [mine, os.environ.get("PATH", "")]))
-    return {**account.inside(os.environ), **environment(paths), "PATH": search}
+    """The whole environment of a command that runs against the sandbox."""
+    return {**account.inside(os.environ), **environment(paths)}
 
 
 def write(paths: Paths) -> None:

@@ -26,9 +26,9 @@ the choices in the role's README, is refused as well, and everything that is wro
 monitoring, diagnose and teardown are checked when they run. A sentence without `...` is shown for an example.
 
 Not in the tables are the keys of `trainium_training` (role training_job), and what `validate.yml` asks the account:
-a name whose nodes the other backend made, nodes that nobody could log in to (`trainium_public_ip`, `trainium_bastion`,
-`trainium_private_access`), a cluster of another owner (`trainium_owner`), one that another run works on
-(`trainium_break_lease`), fewer nodes than there are
+a name whose nodes the other backend made, nodes that nobody could log in to (`trainium_public_ip`,
+`trainium_connection`, `trainium_bastion`, `trainium_private_access`), a cluster of another owner (`trainium_owner`),
+one that another run works on (`trainium_break_lease`), fewer nodes than there are
 (`trainium_allow_shrink`), a type, zone or image that EC2 does not have, a configuration that ParallelCluster refuses.
 `teardown.yml` does not run without `trainium_cluster_name`.
 

@@ -118,6 +118,17 @@ options:
     default: ""
     vars:
       - name: trainium_bastion
+  connection:
+    description:
+      - V(ssh) reaches the nodes at their addresses. V(ssm) reaches them by ssh over Session Manager, by the commands
+        C(aws) and C(session-manager-plugin), so that they need neither a public address nor an open port.
+      - With V(ssm), C(ansible_host) is the instance id, and C(aws) is given the O(profile). Other credentials than
+        those of the profile and the environment are not known to it.
+      - A template may use extra variables.
+    type: str
+    default: ssh
+    vars:
+      - name: trainium_connection
   known_hosts:
     description:
       - A file of known hosts with the keys that nodes told at their first boot, as the
@@ -249,6 +260,7 @@ class InventoryModule(AWSInventoryBase):
             *AWSInventoryBase.TemplatedOptions.TEMPLATABLE_OPTIONS,
             "bastion",
             "cluster_name",
+            "connection",
             "ssh_common_args",
         )
 
@@ -284,6 +296,8 @@ class InventoryModule(AWSInventoryBase):
                 hostnames=self.get_option("hostnames"),
                 address=self.get_option("address"),
                 bastion=self.get_option("bastion") or "",
+                connection=self.get_option("connection"),
+                profile=self.get_option("profile") or "",
                 ssh_common_args=self.get_option("ssh_common_args") or "",
                 known_hosts=known_hosts,
                 pinned=pinned,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -159,6 +160,12 @@ def _file(value: Any, rule: Rule) -> str:
     )
 
 
+def _programs(_value: Any, rule: Rule) -> str:
+    missing = [program for program in rule.get("programs") or () if not shutil.which(program)]
+    usual = "{variable} needs {value} on this machine, which is not installed here; install it."
+    return sentence_of({"sentence": usual, **rule}, "", " and ".join(missing)) if missing else ""
+
+
 def _architecture(value: Any, rule: Rule) -> str:
     if value in ARCHITECTURES:
         return ""
@@ -236,6 +243,11 @@ SUBJECTS: dict[str, Subject] = {
         ),
     ),
     "file": Subject(_file, (Example("no file on the controller", "/nowhere/file"),)),
+    "programs": Subject(
+        _programs,
+        (Example("a program that is not installed", "ssm", {"programs": ["no-such-program"]}),),
+        frozenset({"programs"}),
+    ),
     "architecture": Subject(_architecture, (Example("a name that no preset has", "trn1_static"),)),
     "job_needs": Subject(
         _job_needs,

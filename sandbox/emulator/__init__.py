@@ -30,7 +30,7 @@ def install(pending: float = 0.0) -> None:
     )
     from sandbox.emulator.eks import clusters
     from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances, templates
-    from sandbox.emulator.services import buckets, fsx, resource_groups
+    from sandbox.emulator.services import buckets, fsx, resource_groups, sessions
 
     for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
@@ -41,4 +41,5 @@ def install(pending: float = 0.0) -> None:
     fsx.install(pending)
     clusters.install(pending)
     templates.install()
+    sessions.install(pending)
     answers.install()

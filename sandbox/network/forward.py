@@ -6,6 +6,7 @@ import shutil
 import socket
 import socketserver
 import threading
+from contextlib import suppress
 
 from sandbox.account import api
 from sandbox.network.bridge import OnBridge, serve_in_thread
@@ -17,14 +18,16 @@ NAME = "aws-sandbox"
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         with socket.create_connection((api.HOST, api.PORT)) as emulator:
-            threads = [
-                threading.Thread(target=_carry, args=(self.request, emulator), daemon=True),
-                threading.Thread(target=_carry, args=(emulator, self.request), daemon=True),
-            ]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            join(self.request, emulator)
+
+
+def join(one: socket.socket, other: socket.socket) -> None:
+    """Be the connection of two sockets until both sides have ended it."""
+    threads = [threading.Thread(target=_carry, args=pair, daemon=True) for pair in ((one, other), (other, one))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _carry(source: socket.socket, target: socket.socket) -> None:
@@ -34,8 +37,10 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
             shutil.copyfileobj(reader, writer)
         target.shutdown(socket.SHUT_WR)
     except OSError:
-        # One side went away; the other is told by the end of its connection.
-        return
+        # One side went away, and whoever waits for it is told.
+        for side in (source, target):
+            with suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
 
 
 class _Server(OnBridge, socketserver.ThreadingTCPServer):

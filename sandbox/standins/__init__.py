@@ -17,6 +17,9 @@ from sandbox.mirror.signing import Key
 from sandbox.paths import Paths
 from sandbox.standins import efa, neuron
 
+# Programs of the controller.
+CONTROLLER = Path(__file__).with_name("controller")
+
 
 def neuron_key(paths: Paths) -> Key:
     return Key(paths.cache / "gnupg-neuron", "Stand-in for Amazon AWS Neuron")

@@ -18,6 +18,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from sandbox.account import token
 from tests.contract.warm_python import warm_python
@@ -168,6 +169,23 @@ class Account:
             "security_groups": [self.group],
             **changes,
         }
+
+    def profile(self, name: str, policies: list[str]) -> None:
+        """An instance profile whose role has managed policies, when EC2 knows it."""
+        iam, trust = self.client("iam"), {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}}
+        document = {"Version": "2012-10-17", "Statement": [{**trust, "Action": "sts:AssumeRole"}]}
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(document))
+        for arn in policies:
+            iam.attach_role_policy(RoleName=name, PolicyArn=arn)
+        iam.create_instance_profile(InstanceProfileName=name)
+        iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
+        request = {"ImageId": self.image, "MinCount": 1, "MaxCount": 1, "IamInstanceProfile": {"Name": name}}
+        deadline, said = time.monotonic() + 30, ""
+        while "DryRunOperation" not in said:
+            assert time.monotonic() < deadline, said
+            with pytest.raises(ClientError) as caught:
+                self.ec2.run_instances(**request, DryRun=True)
+            said = str(caught.value)
 
     # --- running modules as processes ---
 

@@ -26,11 +26,17 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     retried,
     unreadable,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 
 # EC2's page for instances; without it, a large set would cost many calls.
 PAGE_SIZE = 1000
+# Systems Manager's largest page of managed nodes; its filter takes up to 100 ids.
+SSM_PAGE_SIZE = 50
 # CreateTags takes this many resources at once.
 TAG_BATCH = 500
+# EC2 may not see an instance profile yet that was just made: "changes that I make are not always immediately visible"
+# (IAM user guide, "Troubleshoot IAM").
+PROFILE_SECONDS = 60
 # EC2's own codes for "not here, not now": another subnet may do.
 CAPACITY_CODES = (
     "InsufficientInstanceCapacity",
@@ -70,6 +76,22 @@ def console_output(client: Client, instance_id: str) -> str:
         if code.startswith("InvalidInstanceID"):
             return ""
         raise
+
+
+@one_call("ask Systems Manager for the instances")
+def managed_instances(client: Client, ids: Sequence[str]) -> set[str]:
+    """Those of the instances whose SSM agent is connected; ``client`` is one of Systems Manager."""
+    online: set[str] = set()
+    for start in range(0, len(ids), SSM_PAGE_SIZE):
+        wanted = [
+            {"Key": "InstanceIds", "Values": list(ids[start : start + SSM_PAGE_SIZE])},
+            {"Key": "PingStatus", "Values": ["Online"]},
+        ]
+        found = pages(
+            client, "describe_instance_information", Filters=wanted, PaginationConfig={"PageSize": SSM_PAGE_SIZE}
+        )
+        online.update(item["InstanceId"] for item in found.get("InstanceInformationList", ()))
+    return online
 
 
 @one_call("describe the instance type")
@@ -171,6 +193,12 @@ def run_instances(client: Client, request: Mapping[str, Any]) -> list[Item]:
 
     @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
     def throttled() -> Item:
+        for _passed in looks(PROFILE_SECONDS):
+            try:
+                return dict(client.run_instances(**request))
+            except aws.ClientError as error:
+                if "Invalid IAM Instance Profile" not in str(error):
+                    raise
         return dict(client.run_instances(**request))
 
     for _attempt in range(2):

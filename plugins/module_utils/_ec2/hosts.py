@@ -20,6 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import insta
 HEAD = "head"
 COMPUTE = "compute"
 LOGIN = "login"
+SSM = "ssm"
 LIVE_STATES = ("pending", "running")
 DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-address", "instance-id")
 
@@ -66,6 +67,9 @@ class Options(NamedTuple):
     hostnames: Sequence[str] = DEFAULT_HOSTNAMES
     address: str = "auto"
     bastion: str = ""
+    # By ssh to an address, or to the instance over Session Manager, with this profile of the AWS configuration.
+    connection: str = "ssh"
+    profile: str = ""
     ssh_common_args: str = ""
     # A file of known hosts, and the algorithms by instance id of those that are in it.
     known_hosts: str = ""
@@ -183,6 +187,10 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
 
     Raises TrainiumError where an option cannot be honoured.
     """
+    if options.connection not in ("ssh", SSM):
+        raise TrainiumError(f"connection is {options.connection!r}; use ssh or {SSM}")
+    if options.connection == SSM and options.bastion:
+        raise TrainiumError(f"bastion is {options.bastion!r}, and connection {SSM} needs none; leave one of them out")
     found = clusters(records)
     names = {
         record["instance_id"]: host_name(record, options.hostnames) for cluster in found for record in cluster.records
@@ -236,6 +244,17 @@ def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
     return (f"{user}@{address}" if user else address), cluster.head["instance_id"]
 
 
+def session_command(record: Record, profile: str) -> str:
+    """What carries ssh to a node over Session Manager, as ssh gives it to a shell; ssh puts the port for ``%p``.
+
+    Source: the Systems Manager user guide, "Allow and control permissions for SSH connections through Session Manager".
+    """
+    words = ["aws", "ssm", "start-session", "--target", record["instance_id"], "--region", record["aws_region"]]
+    words += ["--profile", profile] if profile else []
+    words += ["--document-name", "AWS-StartSSHSession", "--parameters"]
+    return " ".join(shlex.quote(word).replace("%", "%%") for word in words) + " portNumber=%p"
+
+
 def connection(record: Record, options: Options, hop: str, is_hop: bool = False) -> dict[str, str]:
     """ansible_host and how ssh gets there; ``hop`` is the jump host ('' for none), ``is_hop`` if the node is it.
 
@@ -245,6 +264,8 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
     public, private = record["public_address"], record["private_address"]
     prefer_public = is_hop or options.address == "public" or (options.address == "auto" and not hop)
     address = (public or private) if prefer_public else private
+    if options.connection == SSM:
+        address = record["instance_id"]
     if not address:
         return {}
     arguments = [options.ssh_common_args] if options.ssh_common_args else []
@@ -257,7 +278,9 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
         arguments.append(f"-o {shlex.quote(file)} -o HostKeyAlgorithms={algorithms}")
     # A command may be silent for longer than NAT gateways and firewalls keep a connection.
     arguments.append("-o ServerAliveInterval=30")
-    if hop and address == private:
+    if options.connection == SSM:
+        arguments.append(f"-o {shlex.quote(f'ProxyCommand={session_command(record, options.profile)}')}")
+    elif hop and address == private:
         arguments.append(f"-o ProxyJump={shlex.quote(hop)}")
     return {
         "ansible_host": address,

@@ -68,6 +68,8 @@ KINDS = (
         going=("shutting-down",),
         wait=1800,
     ),
+    # The instances used them. They cost nothing, but their names would be taken.
+    Kind("instance profiles"),
     # Instances outlive their reservation and would be billed by themselves.
     Kind("capacity reservations"),
     # Their network interfaces are FSx's own, and keep subnets and security groups from being deleted.

@@ -62,6 +62,7 @@ from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleA
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
+from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -96,6 +97,12 @@ def _file_systems(module: AnsibleAWSModule) -> Maker:
     return Maker(lambda: names(True), lambda: names(False))
 
 
+def _profiles(module: AnsibleAWSModule) -> Maker:
+    """The instance profile of the nodes and its role."""
+    profile = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
+    return Maker(profile.look, profile.delete)
+
+
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     name = module.params["cluster_name"]
@@ -103,7 +110,11 @@ def main() -> None:
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
     try:
-        makers = {"capacity reservations": _reservations(module), "file systems": _file_systems(module)}
+        makers = {
+            "instance profiles": _profiles(module),
+            "capacity reservations": _reservations(module),
+            "file systems": _file_systems(module),
+        }
         teardown = Teardown(module.client("ec2"), makers, name)
         found = left = teardown.look()
         absent = module.params["state"] == "absent"

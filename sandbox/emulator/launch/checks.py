@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from moto.core.utils import utcnow
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
 from moto.ec2.utils import filter_iam_instance_profiles
 
 from sandbox.emulator.ec2.placement import GROUPS
 from sandbox.emulator.errors import refuse
+from sandbox.emulator.launch import lifecycle
 from sandbox.emulator.records import RESERVATIONS, store
 
 INTERFACE_TYPES = ("interface", "efa", "efa-only")
@@ -74,9 +76,12 @@ def _check_profile(response: EC2Response) -> None:
     except Exception as error:
         if getattr(error, "code", None) != "NoSuchEntity" and "NoSuchEntity" not in repr(error):
             raise
-    if found is None:
+    # EC2 sees a new profile some seconds later than IAM, for which CloudFormation waits.
+    late = 0.0 if getattr(response, "patient", False) else lifecycle.DELAY["seconds"]
+    if found is None or (utcnow() - found.create_date).total_seconds() < late:
         field, value = ("name", name) if name else ("arn", arn)
-        refuse("InvalidParameterValue", f"Value ({value}) for parameter iamInstanceProfile.{field} is invalid.")
+        wrong = f"Value ({value}) for parameter iamInstanceProfile.{field} is invalid."
+        refuse("InvalidParameterValue", f"{wrong} Invalid IAM Instance Profile {field}")
 
 
 def _place(nic: Interface) -> tuple[int, int]:

@@ -34,7 +34,7 @@ CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "st
 
 # (when, state in which the change still applies, instance, change), oldest first: every change takes equally long.
 _changes: deque[tuple[float, str, Any, Callable[[Any], Any]]] = deque()
-_delay = {"seconds": 0.0}
+DELAY = {"seconds": 0.0}
 # ``failures`` of the launch that this thread is working on: the StateReason of each instance that fails late.
 LAUNCH = threading.local()
 # What EC2 says of them, from the API's reference of StateReason.
@@ -46,15 +46,17 @@ REASONS = {
 
 def _set(instance: Any, state: str) -> None:
     instance._state.name, instance._state.code = state, CODES[state]
+    if state == "running":
+        instance.running_since = time.monotonic()
 
 
 def _later(instance: Any, state: str, change: Callable[[Any], Any]) -> None:
     """Be in a state for a while, then change; at once where there is no delay."""
-    if not _delay["seconds"]:
+    if not DELAY["seconds"]:
         change(instance)
         return
     _set(instance, state)
-    _changes.append((time.monotonic() + _delay["seconds"], state, instance, change))
+    _changes.append((time.monotonic() + DELAY["seconds"], state, instance, change))
 
 
 def _apply_changes() -> None:
@@ -155,7 +157,7 @@ def _refuse_state(instance: Any) -> None:
 
 
 def install(pending: float) -> None:
-    _delay["seconds"] = pending
+    DELAY["seconds"] = pending
     models.Instance.__init__ = _created
     models.Instance.start = _started
     models.Instance.stop = _stopped

@@ -83,6 +83,7 @@ def run(account: str, region: str, parameters: dict[str, Any]) -> Any:
     response.current_account, response.region, response.partition = account, region, get_partition(region)
     response.querystring = response.data = {}
     response.uri_match, response.params = {}, parameters
+    response.__dict__["patient"] = True
     return _run_instances(response).result
 
 

@@ -13,8 +13,9 @@ from sandbox.emulator import faults, state
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
-from sandbox.emulator.server import calls, guard, hosts, names, policy
+from sandbox.emulator.server import calls, guard, hosts, names, policy, streams
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
+from sandbox.emulator.services import sessions
 
 LOG = logging.getLogger("emulator")
 
@@ -51,6 +52,8 @@ class Application:
             return answer_json(start, status, {"error": sentence})
         if environ["PATH_INFO"].startswith("/sandbox-api/"):
             return self.control(environ, body, start)
+        if environ["PATH_INFO"].startswith(sessions.PATH):
+            return streams.carry(environ, start)
         environ["wsgi.input"] = io.BytesIO(body)
         if environ["PATH_INFO"].startswith(waiting.PATH):
             return _signal(environ, body, start)

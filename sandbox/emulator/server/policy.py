@@ -2,7 +2,8 @@
 
 Judged by the action only; resources and conditions of a statement are not. Other keys may do everything.
 Sources: "Actions, resources, and condition keys for Amazon EC2" (what creates something with tags needs CreateTags as
-well), the STS API reference (GetCallerIdentity needs no permission), PutParameter in Systems Manager's.
+well, and who launches with an instance profile PassRole), "Tagging IAM resources" in IAM's user guide, the STS API
+reference (GetCallerIdentity needs no permission), PutParameter in Systems Manager's.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ def refusal(environ: dict[str, Any], entry: dict[str, Any]) -> tuple[int, str, s
     wanted = [f"{_PREFIXES.get(service, service)}:{name}"]
     if service == "ec2" and any(one.startswith("TagSpecification") for one in entry["parameters"]):
         wanted.append("ec2:CreateTags")
+    if service == "ec2" and any(one.startswith("IamInstanceProfile.") for one in entry["parameters"]):
+        wanted.append("iam:PassRole")
+    if service == "iam" and any(one.startswith("Tags.") for one in entry["parameters"]):
+        wanted.append(f"iam:{name.replace('Create', 'Tag')}")
     if wanted == ["ssm:PutParameter"] and entry["parameters"].get("Tags"):
         wanted.append("ssm:AddTagsToResource")
     for action in wanted:

@@ -250,6 +250,13 @@ def test_a_bastion_is_a_proxy_jump(account: Cluster, run: Run) -> None:
     assert variables["ansible_ssh_common_args"].endswith("-o ProxyJump=ubuntu@192.0.2.10")
 
 
+def test_session_manager_is_a_proxy_command(account: Cluster, run: Run) -> None:
+    (node,) = account.launch("trainium")
+    (variables,) = hosts(listing(run, "-e", "trainium_connection=ssm")).values()
+    assert variables["ansible_host"] == node["InstanceId"]
+    assert f"ProxyCommand=aws ssm start-session --target {node['InstanceId']}" in variables["ansible_ssh_common_args"]
+
+
 def test_a_public_address_is_used_unless_told_otherwise(account: Cluster, run: Run, tmp_path: Path) -> None:
     (node,) = account.launch("trainium")
     (primary,) = [nic for nic in node["NetworkInterfaces"] if nic["Attachment"].get("NetworkCardIndex", 0) == 0]

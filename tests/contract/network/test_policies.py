@@ -23,7 +23,9 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         trainium_backend="pcluster",
         trainium_public_ip="primary",
         network_address_service=f"{controller.api.url}/sandbox-api/address",
+        network_instance_profile="bert-nodes",
     )
+    sessions: set[str] = set()
     ssm = controller.client("ssm")
     options = ["-e", json.dumps(controller.variables)]
     for name, seldom in (
@@ -36,6 +38,7 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         ),
     ):
         controller.limit(name)
+        controller.api.limit(name, [name, "sessions"])
         done = controller.run(REPOSITORY / "playbooks" / f"{name}.yml", *options)
         assert done.returncode == 0, done.stdout + done.stderr
         # The lease is given back when the run has ended, and goes with the cluster.
@@ -44,4 +47,10 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
             assert time.monotonic() < deadline
             time.sleep(0.1)
         assert (calls.read(ssm, parameter_name("bert")) is None) == (name == "teardown")
-        assert controller.api.used(name) - {"sts:GetCallerIdentity"} == actions(name) - seldom
+        used = controller.api.used(name) - {"sts:GetCallerIdentity"}
+        sessions |= used & actions("sessions")
+        assert used - (actions("sessions") - actions(name)) == actions(name) - seldom
+    # The rest is for nodes.
+    assert actions("sessions") - sessions == {
+        *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession")
+    }

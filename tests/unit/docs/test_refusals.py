@@ -55,3 +55,15 @@ def test_the_examples_are_refused(kind: str) -> None:
 def test_a_rule_that_is_none_is_an_error(rule: dict[str, object], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         refusal(rule, "x")
+
+
+def test_programs_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = [rule for rule in TABLES["trainium"] if rule["kind"] == "programs"]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal(rule, "ssm").startswith(
+        "trainium_connection ssm needs aws and session-manager-plugin on this machine;"
+    )
+    for name in ("aws", "session-manager-plugin"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    assert refusal(rule, "ssm") == ""

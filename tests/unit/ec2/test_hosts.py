@@ -226,3 +226,29 @@ def test_the_head_as_bastion_needs_a_public_address() -> None:
 def test_a_bastion_that_is_none_is_refused(bastion: str) -> None:
     with pytest.raises(TrainiumError, match="bastion is"):
         plan(instance(1), bastion=bastion)
+
+
+def test_session_manager_needs_no_address() -> None:
+    """The command is one word for ssh, whatever the region and the profile are called; ssh puts the port."""
+    (node,) = plan(instance(5, PrivateIpAddress="192.0.2.5"), connection="ssm", profile="my 100% team's")
+    assert node.variables["ansible_host"] == node.variables["instance_id"] == "i-00000000000000005"
+    words = shlex.split(node.variables["ansible_ssh_common_args"])
+    (command,) = [word.partition("=")[2] for word in words if word.startswith("ProxyCommand=")]
+    assert shlex.split(command.replace("%p", "22").replace("%%", "%")) == [
+        *("aws", "ssm", "start-session", "--target", "i-00000000000000005", "--region", "us-west-2"),
+        *("--profile", "my 100% team's", "--document-name", "AWS-StartSSHSession", "--parameters", "portNumber=22"),
+    ]
+    assert "HostKeyAlias=i-00000000000000005" in words
+    assert node.variables["private_address"] == "192.0.2.5"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"connection": "telnet"}, "connection is 'telnet'; use ssh or ssm"),
+        ({"connection": "ssm", "bastion": "jump"}, "connection ssm needs none"),
+    ],
+)
+def test_a_connection_that_cannot_be(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(TrainiumError, match=sentence):
+        plan(instance(5), **options)

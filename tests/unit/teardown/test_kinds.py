@@ -49,6 +49,7 @@ def test_every_line_of_the_table_is_as_ec2_describes_its_api(kind: Kind) -> None
 def test_what_uses_something_comes_before_it() -> None:
     order = [kind.name for kind in KINDS]
     for first, then in (
+        ("instances", "instance profiles"),
         ("instances", "capacity reservations"),
         ("instances", "volumes"),
         ("NAT gateways", "addresses"),

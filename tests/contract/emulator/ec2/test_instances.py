@@ -113,6 +113,9 @@ def test_the_launch_time_is_that_of_the_last_start_and_the_attachment_stays(lab:
 def test_every_instance_of_a_launch_has_the_profile(lab: Any) -> None:
     lab.client("iam").create_instance_profile(InstanceProfileName="one")
     request = {"ClientToken": "one", "MinCount": 2, "MaxCount": 2, "IamInstanceProfile": {"Name": "one"}}
+    # EC2 does not see it at once.
+    assert lab.code_of(lambda: lab.run(**request)) == "InvalidParameterValue"
+    time.sleep(0.5)
     lab.run(**request)
     lab.run(**request)
     arns = [instance["IamInstanceProfile"]["Arn"] for instance in lab.shown()]

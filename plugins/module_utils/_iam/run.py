@@ -1,0 +1,62 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A cluster's instance profile and the role in it: look, make, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._iam import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._iam.plan import POLICY, TRUST, path_of
+
+
+class NodeProfile:
+    """What lies at the path of a cluster in a region."""
+
+    def __init__(self, client: Any, region: str, cluster: str) -> None:
+        self._client, self._path = client, path_of(region, cluster)
+
+    def look(self) -> dict[str, list[str]]:
+        """Names by kind."""
+        profiles = [item["InstanceProfileName"] for item in calls.list_profiles(self._client, self._path)]
+        return {
+            "instance profiles": sorted(profiles),
+            "IAM roles": sorted(item["RoleName"] for item in calls.list_roles(self._client, self._path)),
+        }
+
+    def make(self, name: str, tags: Mapping[str, str], check_mode: bool) -> bool:
+        """Make what of role, policy and profile is missing, all of one name; whether something was."""
+        client, policy = self._client, POLICY.format(partition=self._client.meta.partition)
+        profiles = {item["InstanceProfileName"]: item for item in calls.list_profiles(client, self._path)}
+        roles = [item["RoleName"] for item in calls.list_roles(client, self._path)]
+        held = [role["RoleName"] for role in profiles.get(name, {}).get("Roles") or ()]
+        steps: list[Callable[[], None]] = []
+        if name not in roles:
+            steps.append(partial(calls.create_role, client, name, self._path, TRUST, tag_list(tags)))
+        if name not in roles or policy not in calls.attached_policies(client, name):
+            steps.append(partial(calls.attach_policy, client, name, policy))
+        if name not in profiles:
+            steps.append(partial(calls.create_profile, client, name, self._path, tag_list(tags)))
+        if name not in held:
+            steps.append(partial(calls.add_role, client, name, name))
+        for step in [] if check_mode else steps:
+            step()
+        return bool(steps)
+
+    def delete(self) -> dict[str, list[str]]:
+        """Delete it; what was there."""
+        found, client = self.look(), self._client
+        for profile in calls.list_profiles(client, self._path):
+            name = profile["InstanceProfileName"]
+            for role in profile.get("Roles") or ():
+                calls.delete(
+                    client, "remove_role_from_instance_profile", InstanceProfileName=name, RoleName=role["RoleName"]
+                )
+            calls.delete(client, "delete_instance_profile", InstanceProfileName=name)
+        for name in found["IAM roles"]:
+            for policy in calls.attached_policies(client, name):
+                calls.delete(client, "detach_role_policy", RoleName=name, PolicyArn=policy)
+            calls.delete(client, "delete_role", RoleName=name)
+        return found
