@@ -127,6 +127,25 @@ def change_set(content: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
+def real_changes(changes: list[dict[str, str]], current: Any, wanted: Any) -> list[dict[str, str]]:
+    """A change set without what it says of S3Access that stays as it is.
+
+    The library compares entries by their bucket, and each with the first of that name (config_patch.py, _compare_list).
+    """
+    was, becomes = _access(current), _access(wanted)
+    same = tuple(f"{node}.Iam.S3Access[" for node in becomes if _meaning(becomes[node]) == _meaning(was.get(node)))
+    return [item for item in changes if not item["parameter"].startswith(same)]
+
+
+def _access(configuration: Any) -> dict[str, Any]:
+    """S3Access of the head node and of each queue, by the names that a change set has for these."""
+    whole = configuration if isinstance(configuration, Mapping) else {}
+    queues = (whole.get("Scheduling") or {}).get("SlurmQueues") or ()
+    nodes = {f"Scheduling.SlurmQueues[{queue.get('Name')}]": queue for queue in queues}
+    nodes["HeadNode"] = whole.get("HeadNode") or {}
+    return {name: (node.get("Iam") or {}).get("S3Access") for name, node in nodes.items()}
+
+
 def validation_messages(content: Mapping[str, Any]) -> list[dict[str, str]]:
     """What the library remarked, as ``[{"level", "type", "message"}]``."""
     remarks = content.get("validationMessages") or content.get("configurationValidationErrors") or ()

@@ -167,6 +167,7 @@ class Pcluster:
                 "an update; nothing was changed."
             )
             return
+        changes = planner.real_changes(changes, state["configuration"], self._configuration)
         self._result.update(
             changed=True,
             operation="update",

@@ -154,3 +154,24 @@ def test_the_librarys_answers_get_our_names() -> None:
 )
 def test_names(name: str, good: bool) -> None:
     assert bool(planner.NAME.match(name)) is good
+
+
+def test_access_to_a_bucket_that_stays_is_no_change() -> None:
+    read, write = {"BucketName": "b"}, {"BucketName": "b", "KeyName": "cache/*", "EnableWriteAccess": True}
+
+    def configuration(head: list[Any], queue: list[Any]) -> dict[str, Any]:
+        queues = [{"Name": "q", "Iam": {"S3Access": queue}}]
+        return {"HeadNode": {"Iam": {"S3Access": head}}, "Scheduling": {"SlurmQueues": queues}}
+
+    changes = [
+        {"parameter": parameter, "current_value": "-", "requested_value": "x"}
+        for parameter in (
+            "HeadNode.Iam.S3Access[b].KeyName",
+            "Scheduling.SlurmQueues[q].Iam.S3Access[b].KeyName",
+            "Scheduling.SlurmQueues[q].CapacityType",
+        )
+    ]
+    both = configuration([read, write], [read, write])
+    assert planner.real_changes(changes, both, both) == changes[2:]
+    assert planner.real_changes(changes, configuration([read], [read, write]), both) == [changes[0], changes[2]]
+    assert planner.real_changes(changes, None, both) == changes
