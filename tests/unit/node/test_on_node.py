@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health import CHECKS
 
 PROGRAM = Path(__file__).parents[3] / "roles" / "acceptance" / "files" / "on_node.py"
@@ -27,7 +28,7 @@ class Node:
         (self.folder / "wanted.json").write_text(json.dumps(wanted))
         self.told.write_text("")
         environment = {"PATH": f"{self.folder}:/usr/bin:/bin", **({"SLURMD_NODENAME": name} if name else {})}
-        arguments = [when, str(self.folder / "wanted.json"), str(self.folder / "accepted")]
+        arguments = [when, str(self.folder / "wanted.json"), str(self.folder / "accepted"), str(self.folder / "found")]
         done = subprocess.run([sys.executable, str(PROGRAM), *arguments], env=environment, check=False)
         return done.returncode, self.told.read_text()
 
@@ -51,3 +52,37 @@ def test_a_node_is_checked_before_its_first_job_and_after_each(node: Node) -> No
 
 def test_a_node_fails_also_where_slurm_cannot_be_told(node: Node) -> None:
     assert node.job("before", 1e9, name="") == (1, "")
+
+
+def test_what_was_found_outlives_the_node_and_its_reason(node: Node) -> None:
+    """clustermgtd gives the drained node another reason, and takes it away."""
+    node.job("before", 1e9)
+    node.job("after", 1e9, name="compute1-dy-trn1-2")
+    node.job("before", 0)
+    lines = (node.folder / "found").read_text().splitlines()
+    assert [line.split(" ", 2)[1] for line in lines] == ["compute1-dy-trn1-1", "compute1-dy-trn1-2"]
+    assert all("acceptance: " in line and line[:2] == "20" for line in lines)
+    # Where it cannot be written the node fails all the same.
+    (node.folder / "found").unlink()
+    (node.folder / "found").mkdir()
+    assert node.job("after", 1e9)[0] == 1
+    assert "state=drain" in node.told.read_text()
+
+
+@pytest.mark.parametrize(("queue", "lines", "code"), [("true", 5, 0), ("true", 0, 0), ("exit 1", 3, 1)])
+def test_the_status_shows_what_was_found_last(tmp_path: Path, queue: str, lines: int, code: int) -> None:
+    (block,) = yaml.safe_load((PROGRAM.parents[2] / "training_job/tasks/status.yml").read_text(encoding="utf-8"))
+    argv = block["block"][0]["ansible.builtin.command"]["argv"]
+    assert argv[-1] == "/opt/slurm/trainium-acceptance.log"
+    for name, text in (("sinfo", "true"), ("squeue", queue)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    found = tmp_path / "found"
+    found.write_text("".join(f"line {number}\n" for number in range(lines and lines + 2)))
+    done = subprocess.run(
+        [*argv[:-1], str(found)], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code
+    shown = done.stdout.splitlines()
+    assert len(shown) == (6 if lines and not code else 0)
+    assert shown[-1:] == (["line 6"] if shown else [])
