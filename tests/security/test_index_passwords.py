@@ -182,12 +182,41 @@ def test_a_reason_holds_no_password(said: str) -> None:
     assert "index.example.com" in reason
 
 
+# Of a token nothing is known but that nobody would name a folder so.
+TOKEN_PATHS = [
+    "aB3dE5gH7jK9mN1p/owner/python/simple",
+    "Zx4kP0aQ8vT2nR6wY1cL",
+    "simple/0b9f3c1e-5d2a-4b7e-8f60-1a2b3c4d5e6f/",
+    "simple?x-token=a",
+    "simple?a=b&api_key=c",
+]
+PLAIN_PATHS = [
+    "",
+    "simple",
+    "repository/pypi-remote-virtual-2024/simple/",
+    "artifactory/api/pypi/python3_12/simple",
+    f"packages/3a/6b/{30 * '0a'}/a-1.0-py3-none-any.whl",
+    f"own/{20 * 'a1'}/get_dataset.py",
+    "a.tar.gz?versionId=3",
+]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "refused"),
     [
         ("parallelcluster_node_index_url", URL, True),
         ("parallelcluster_node_index_url", "https://token@index.example.com/simple", True),
         ("parallelcluster_node_index_url", "https://index.example.com/@scope/simple", False),
+        *[("parallelcluster_node_index_url", f"https://index.example.com/{path}", True) for path in TOKEN_PATHS],
+        *[("parallelcluster_node_index_url", f"https://index.example.com/{path}", False) for path in PLAIN_PATHS],
+        *[
+            ("__parallelcluster_variables_text", '{"a": ["https://index.example.com/' + path + '"], "b": 1}', True)
+            for path in TOKEN_PATHS
+        ],
+        *[
+            ("__parallelcluster_variables_text", '{"a": "https://index.example.com/' + path + '", "b": "x1"}', False)
+            for path in PLAIN_PATHS
+        ],
         ("__parallelcluster_variables_text", '{"neuron_venv_index_url": "' + URL + '"}', True),
         ("__parallelcluster_variables_text", '{"a": "https://b", "mail": "c@d"}', False),
     ],
