@@ -22,6 +22,9 @@ options:
   steps:
     description: How many steps the training is to do, to be shown beside those that it has done.
     type: int
+  success:
+    description: Regular expression of what the log of each rank has to have for the training to have succeeded.
+    type: str
   wait:
     description: Whether to wait until the training has ended.
     type: bool

@@ -10,6 +10,8 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import plan as kubernetes
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import volcano
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.names import APP
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
@@ -109,16 +111,30 @@ def training_job(
 
 @takes(Mapping, "a job of the filter training_job")
 def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, Any]) -> dict[str, Any]:
-    """The job's ``objects`` for Kubernetes; or only ``refused``, the sentence."""
-    job = plain(value)
+    """The job's ``parts`` for Kubernetes, each what is submitted at once; or only ``refused``, the sentence."""
+    job, site = plain(value), plain(site)
     try:
         files = {name: text.encode() for name, text in plain(scripts).items()}
         for source in job["sources"]:
             with open(source["src"], "rb") as file:
                 files[source["name"]] = file.read()
-        return {"objects": kubernetes.objects(job, plain(site), files), "refused": ""}
+        if site.get("launcher") == "torchx":
+            found = volcano.parts(job, site, files)
+        else:
+            found = {"train": kubernetes.objects(job, site, files)}
     except (ValueError, OSError) as error:
-        return {"objects": [], "refused": str(error)}
+        return {"parts": [], "refused": str(error)}
+    parts = [
+        {
+            "part": part,
+            "objects": objects,
+            "name": next(one["metadata"]["labels"][APP] for one in objects),
+            "success": job["compile"]["success"] if part == "compile" else "",
+        }
+        for part, objects in found.items()
+        if objects
+    ]
+    return {"parts": parts, "refused": ""}
 
 
 @takes(Mapping, "a dictionary of states")

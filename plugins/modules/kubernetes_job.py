@@ -58,7 +58,7 @@ EXAMPLES = r"""
 - name: Train and follow it
   trainium.cluster.kubernetes_job:
     name: "{{ job.app }}"
-    objects: "{{ made.objects }}"
+    objects: "{{ made.parts[0].objects }}"
     steps: 28125
     wait: true
   delegate_to: localhost
@@ -112,9 +112,14 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls
 
 
 def submit(api: Api, options: dict[str, Any], check: bool) -> dict[str, Any]:
-    result = runner.present(api, options["name"], options["objects"], options["resubmit"], check)
+    success = options["success"]
+    result = runner.present(api, options["name"], options["objects"], options["resubmit"], check, success)
     before = result.pop("before")
-    now = before if check or not result["changed"] else runner.look(api, options["name"], options["steps"])
+    now = (
+        before
+        if check or not result["changed"]
+        else runner.look(api, options["name"], options["steps"], success=success)
+    )
     lines = "".join(f"{one}\n" for one in result["made"])
     return {**now, **result, "diff": {"before": f"{before['state']}\n", "after": f"{before['state']}\n{lines}"}}
 

@@ -166,7 +166,7 @@ def main() -> None:
         api = Api(options["kubeconfig"], options["context"], options["namespace"])
         if not options["name"]:
             module.exit_json(changed=False, trainings=runner.look_at_all(api))
-        seen = runner.look(api, options["name"], options["steps"])
+        seen = runner.look(api, options["name"], options["steps"], success=options["success"])
         saved = runner.save_logs(api, options["name"], options["logs"], seen["ended"]) if options["logs"] else []
     except ImportError:
         module.fail_json(msg=missing_required_lib("kubernetes"))

@@ -18,7 +18,7 @@ class KubernetesAction(SlurmAction):
 
     def followed(self, options: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
         """kubernetes_job_info until the end; a failure where the training did not end well."""
-        names = ("name", "steps", *CONNECTION)
+        names = ("name", "steps", "success", *CONNECTION)
         arguments = {name: options[name] for name in names if options[name] is not None}
         job = self.follow(arguments, options["wait_timeout"], task_vars)
         if job.get("failed") or not job["ended"] or job["succeeded"]:

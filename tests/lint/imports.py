@@ -90,6 +90,8 @@ PURE_LIBRARY = frozenset(
         "sys",
         "tarfile",
         "textwrap",
+        # Declarations only, in the component that is ours.
+        "torchx.specs",
         "typing",
         "unicodedata",
         "urllib.parse",

@@ -12,6 +12,7 @@ CONNECTION: dict[str, dict[str, Any]] = {
 }
 _FOLLOWED: dict[str, dict[str, Any]] = {
     "steps": {"type": "int"},
+    "success": {"type": "str"},
     "wait": {"type": "bool", "default": False},
     "wait_timeout": {"type": "int", "default": 604800},
 }

@@ -93,10 +93,10 @@ def config_map(metadata: Object, files: Mapping[str, bytes]) -> tuple[Object, li
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}, items
 
 
-def secret(metadata: Object, env: Mapping[str, str]) -> Object:
-    """The definition's variables, which job.sh reads from a file."""
-    text = json.dumps(env, sort_keys=True).encode()
-    data = {"environment.json": base64.b64encode(text).decode("ascii")}
+def secret(metadata: Object, env: Mapping[str, str], more: Mapping[str, str] | None = None) -> Object:
+    """The definition's variables, which job.sh reads from a file; ``more`` files beside it."""
+    texts = {"environment.json": json.dumps(env, sort_keys=True), **(more or {})}
+    data = {name: base64.b64encode(text.encode()).decode("ascii") for name, text in texts.items()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
 
 

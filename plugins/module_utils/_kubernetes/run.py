@@ -8,6 +8,7 @@ second run finds what the first has made and makes what is missing.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -39,9 +40,14 @@ def _pods(api: Api, name: str, jobs: Sequence[Object]) -> list[Object]:
 
 
 def look(
-    api: Api, name: str, steps: int | None = None, jobs: list[Object] | None = None, count: int = 0
+    api: Api,
+    name: str,
+    steps: int | None = None,
+    jobs: list[Object] | None = None,
+    count: int = 0,
+    success: str | None = None,
 ) -> dict[str, Any]:
-    """The state of a training; see `states.state_of`."""
+    """The state of a training; see `states.state_of`. Each rank has to have said ``success``, a regular expression."""
     jobs = workloads(api, names.APP, name) if jobs is None else jobs
     if not jobs:
         return states.state_of(name, [], [], [])
@@ -50,7 +56,11 @@ def look(
     first = next((pod for pod in states.newest(pods) if states.rank_of(pod) == 0), None)
     started = first is not None and (first.get("status") or {}).get("phase") not in (None, "Pending")
     log = api.log(first["metadata"]["name"], LINES) if first and started else ""
-    return states.state_of(name, jobs, pods, events, log, steps, count)
+    seen = states.state_of(name, jobs, pods, events, log, steps, count)
+    if success and seen["succeeded"]:
+        silent = [pod for pod in states.newest(pods) if not re.search(success, api.log(pod["metadata"]["name"]))]
+        seen.update(states.without_success(silent, success))
+    return seen
 
 
 def look_at_all(api: Api) -> list[dict[str, Any]]:
@@ -64,6 +74,9 @@ def look_at_all(api: Api) -> list[dict[str, Any]]:
     pods, events = api.listed("Pod"), api.listed("Event")
     seen = []
     for app, jobs in apps.items():
+        part = (jobs[0]["metadata"].get("labels") or {}).get(names.PART)
+        if part not in (None, "train") and states.phase_of(jobs, [], states.wanted(jobs)) == "COMPLETED":
+            continue
         own = [pod for pod in pods if _app_of_pod(pod) == app]
         first = next((pod for pod in states.newest(own) if states.rank_of(pod) == 0), None)
         runs = first is not None and (first.get("status") or {}).get("phase") == "Running"
@@ -146,14 +159,17 @@ def _same(one: str, other: str) -> bool:
     return one.removesuffix("-c").removesuffix("-s") == other.removesuffix("-c").removesuffix("-s")
 
 
-def present(api: Api, name: str, objects: Sequence[Object], resubmit: str, check: bool) -> dict[str, Any]:
+def present(
+    api: Api, name: str, objects: Sequence[Object], resubmit: str, check: bool, success: str | None = None
+) -> dict[str, Any]:
     """Submit a training unless it waits, runs or has succeeded. ``objects``: `plan.objects` and the like."""
     jobs = [one for one in objects if one["kind"] == "Job"]
     if not jobs:
         raise ValueError("objects has no Job; give what the filter training_objects makes.")
     there = _ensure_namespace(api, check)
     found = workloads(api, names.APP, name) if there else []
-    before = look(api, name, jobs=found, count=len(jobs))
+    plain = len([one for one in jobs if not states.is_volcano(one)])
+    before = look(api, name, jobs=found, count=plain, success=success)
     again = resubmit == "always" or (resubmit == "failed" and before["ended"] and not before["succeeded"])
     if found and before["ended"] and not again:
         return {"submitted": False, "changed": False, "before": before, "made": [], "ended_others": []}

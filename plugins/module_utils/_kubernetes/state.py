@@ -253,6 +253,15 @@ def state_of(
     }
 
 
+def without_success(silent: Sequence[Object], success: str) -> dict[str, Any]:
+    """What to update the state of a job with that has ended well, but of which these pods have not said so."""
+    if not silent:
+        return {}
+    ranks = ", ".join(str(rank_of(pod)) for pod in silent)
+    reason = f"its code was 0, but the log of rank {ranks} has nothing like '{success}'"
+    return {"state": "FAILED", "succeeded": False, "reason": reason}
+
+
 def _shown(pod: Object) -> dict[str, Any]:
     return {
         "name": pod["metadata"]["name"],

@@ -56,7 +56,7 @@ class Cluster:
         self.calls: list[tuple[str, str]] = []
         # (verb, resource) -> refusal, such as ("POST", "jobs").
         self.refusals: dict[tuple[str, str], RefusalError] = {}
-        self.volcano = True
+        self.has_volcano = True
         self.lock = threading.Lock()
         cluster = self
 
@@ -114,7 +114,7 @@ class Cluster:
             return self._namespace(verb, path.removeprefix("api/v1/namespaces").strip("/"), body, dry)
         found = _PATH.fullmatch(path)
         resource = f"{found[1]}/{found[3]}" if found else ""
-        if not found or resource not in NAMESPACED or ("volcano" in resource and not self.volcano):
+        if not found or resource not in NAMESPACED or ("volcano" in resource and not self.has_volcano):
             raise RefusalError(404, "NotFound", "the server could not find the requested resource")
         self._check_role(verb, found[1].removeprefix("apis/").split("/")[0], found)
         if (verb, found[3]) in self.refusals:
@@ -209,6 +209,27 @@ class Cluster:
             }
             self.objects["api/v1/pods", "trainium", name] = pod
             return name
+
+    def volcano(self, name: str, phase: str, pods: Object | None = None, **status: Any) -> None:
+        """What Volcano makes of a job: its phase, and a pod a task with the given status, in the same order."""
+        with self.lock:
+            job = self.job(name)
+            job["status"] = {"state": {"phase": phase, "lastTransitionTime": "2026-11-23T07:09:00Z"}, **status}
+            for task in job["spec"]["tasks"] if pods else []:
+                pod = f"{name}-{task['name']}-0"
+                labels = {**task["template"]["metadata"]["labels"], "volcano.sh/job-name": name}
+                metadata = {
+                    "name": pod,
+                    "labels": labels,
+                    "creationTimestamp": NOW,
+                    "ownerReferences": [{"name": name}],
+                }
+                spec = {**task["template"]["spec"], "nodeName": f"node-{task['name'][-1]}"}
+                self.objects["api/v1/pods", "trainium", pod] = {
+                    "metadata": metadata,
+                    "spec": spec,
+                    "status": {"startTime": NOW, **(pods or {})},
+                }
 
     def event(self, kind: str, name: str, reason: str, message: str, type_: str = "Warning") -> None:
         event: Object = {

@@ -37,7 +37,7 @@ TRAINING = {
 
 
 class Controllers(threading.Thread):
-    """Every Job gets a pod that runs, and ends when rank 0's log was asked for some times."""
+    """Every Job gets a pod that runs, and ends when its log was asked for some times; so do Volcano's."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(daemon=True)
@@ -46,16 +46,21 @@ class Controllers(threading.Thread):
 
     def run(self) -> None:
         while not self.stopped.wait(0.05):
-            jobs = self.cluster.named("jobs")
-            if len(jobs) < 2:
-                continue
-            if not self.cluster.named("pods"):
-                for rank, job in enumerate(jobs):
-                    self.cluster.logs[f"{job}-a"] = f"JOB nodes=2 processes=64\n{LOG}"
-                    self.cluster.pod(job, RUNNING, f"node-{rank}")
-            elif sum(path.endswith("/log") for _verb, path in list(self.cluster.calls)) > 2:
-                for job in jobs:
-                    self.cluster.finish(job)
+            for name in self.cluster.named("jobs"):
+                job = self.cluster.job(name)
+                pod = f"{name}-role1-0-0" if "tasks" in job["spec"] else f"{name}-a"
+                asked = sum(path.endswith(f"{pod}/log") for _verb, path in list(self.cluster.calls))
+                if pod not in self.cluster.named("pods"):
+                    self.cluster.logs[pod] = f"JOB nodes=2 processes=64\n{LOG}"
+                    if "tasks" in job["spec"]:
+                        self.cluster.logs[pod.replace("role1-0", "role1-1")] = "of rank 1\n"
+                        self.cluster.volcano(name, "Running", RUNNING)
+                    else:
+                        self.cluster.pod(name, RUNNING, f"node-{name[-1]}")
+                elif "tasks" in job["spec"] and asked > 2:
+                    self.cluster.volcano(name, "Completed", {"phase": "Succeeded"})
+                elif "tasks" not in job["spec"] and (asked > 2 or not name.endswith("-0")):
+                    self.cluster.finish(name)
 
 
 def play(cluster: Cluster, folder: Path, file: str = "main", **variables: Any) -> str:
@@ -100,7 +105,22 @@ def test_a_training_is_submitted_followed_reported_and_not_run_twice(cluster: Cl
     again = play(cluster, tmp_path)
     assert ("changed=0" in again, cluster.writes()) == (True, []), again
     assert "hf_secret_value" not in said + again
-    status = play(cluster, tmp_path, "kubernetes_status")
-    assert "COMPLETED" in status, status
     ended = play(cluster, tmp_path, training_job_state="absent")
     assert ("failed=0" in ended, cluster.named("jobs")) == (True, []), ended
+
+
+def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> None:
+    controllers = Controllers(cluster)
+    controllers.start()
+    training = {**TRAINING, "compile": {"enabled": True, "success": "", "steps_argument": ""}}
+    said = play(cluster, tmp_path, training_job_launcher="torchx", trainium_training=training)
+    controllers.stopped.set()
+    controllers.join()
+    assert "failed=0" in said, said
+    made = [path for verb, path in cluster.writes() if path.endswith("/jobs")]
+    assert [path.split("/")[2] for path in made] == ["batch", "batch.volcano.sh", "batch.volcano.sh"]
+    assert json.loads((tmp_path / "reports/report.json").read_text())["processes"] == 64
+    assert "hf_secret_value" not in said
+    status = play(cluster, tmp_path, "kubernetes_status")
+    # One line, of the training: the others have ended.
+    assert (status.count("COMPLETED"), "failed=0" in status) == (1, True), status

@@ -55,6 +55,46 @@ LINES = [
         "head",
     ),
     (
+        "quota of the namespace",
+        ('pods "bert-0-x" is forbidden: exceeded quota: small, requested: cpu=1, used: cpu=4, limited: cpu=4'),
+        "head",
+    ),
+    (
+        "Volcano's admission not ready",
+        ('Internal error occurred: failed calling webhook "mutatejob.volcano.sh": failed to call webhook'),
+        "head",
+    ),
+    (
+        "Volcano's queue closed",
+        ("can only submit job to queue with state `Open`, queue `trainium` status is `Closed`"),
+        "head",
+    ),
+    (
+        "access denied by Kubernetes",
+        ('jobs.batch is forbidden: User "ann" cannot create resource "jobs" in API group "batch"'),
+        "head",
+    ),
+    (
+        "image cannot be pulled",
+        ('bert-0: ImagePullBackOff: Back-off pulling image "registry.example/bert:1"'),
+        "head",
+    ),
+    (
+        "CreateContainerConfigError",
+        ("efa-plugin: CreateContainerConfigError: container has runAsNonRoot and image will run as root"),
+        "head",
+    ),
+    (
+        "claim pending",
+        'persistentvolumeclaim "fsx-claim" not found',
+        "head",
+    ),
+    (
+        "Unschedulable",
+        ("0/2 nodes are available: 2 Insufficient aws.amazon.com/neuron."),
+        "head",
+    ),
+    (
         "quota exceeded",
         (
             "An error occurred (VcpuLimitExceeded) when calling the RunInstances operation: You have requested more "

@@ -1,0 +1,142 @@
+"""A training as TorchX and Volcano run it, held against the real TorchX where that is installed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import trainium_torchx, volcano
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import cacheset_of
+
+from tests.unit.kubernetes.definitions import SITE, completed
+
+COMPONENT = Path(trainium_torchx.__file__)
+QUEUED = {**SITE, "queue": "trainium", "service_account": "", "priority_class": ""}
+
+
+def parts(definition: dict[str, Any] | None = None, **site: Any) -> dict[str, list[dict[str, Any]]]:
+    whole = {**QUEUED, **site}
+    return volcano.parts(completed(definition, whole, "torchx"), whole, {"pod.sh": b"true\n"})
+
+
+def container(job: dict[str, Any], replica: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["tasks"][replica]["template"]["spec"]["containers"][0]
+    return found
+
+
+def test_rank_0_is_known_by_its_name_before_there_is_a_pod() -> None:
+    (job,) = parts({"args": {"lr": 0.1}})["train"]
+    app = job["metadata"]["name"]
+    program, flag, command = container(job, 1)["command"]
+    words = shlex.split(command)
+    assert (program, flag, words[:3]) == ("bash", "-c", ["python3", "-m", "torch.distributed.run"])
+    said = dict(zip(words[3::2], words[4::2]))
+    # Volcano's plugin svc: the pod of a task is <job>-<task>-<index>, in a service named after the job.
+    assert said["--rdzv_endpoint"] == f"{app}-role1-0-0.{app}:29500"
+    assert (said["--rdzv_backend"], said["--rdzv_id"], said["--tee"], said["--role"]) == ("c10d", app, "3", "")
+    assert (said["--nnodes"], said["--nproc_per_node"]) == ("2", "32")
+    assert words[-2:] == ["--lr", "0.1"]
+    assert len(f"{app}-role1-0-0") <= 63
+
+
+def test_each_replica_has_its_own_cache_and_all_devices() -> None:
+    (job,) = parts(instance_type="trn1n.32xlarge")["train"]
+    made = container(job, 1)
+    env = {one["name"]: one["value"] for one in made["env"]}
+    assert env["NEURON_CC_FLAGS"] == "--cache_dir=/fsx/neuron_cache/bert_1"
+    assert env["TRANSFORMERS_CACHE"] == "/fsx/transformers_cache/bert_1"
+    assert (env["CCOM_SOCKET_IFNAME"], env["FI_PROVIDER"], env["NEURON_RT_RESET_CORES"]) == ("eth0", "efa", "1")
+    assert made["resources"]["limits"] == {"aws.amazon.com/neuron": "16", "vpc.amazonaws.com/efa": "16"}
+    assert cacheset_of(job) == "bert"
+    # Of whatever somebody has submitted without us.
+    del job["metadata"]["labels"]
+    assert cacheset_of(job) == "bert"
+
+
+def test_it_compiles_in_a_job_of_its_own_before() -> None:
+    found = parts({"compile": {"enabled": True, "steps": 7}})
+    (compiling,), (training,) = found["compile"], found["train"]
+    assert compiling["metadata"]["name"] == f"{training['metadata']['name']}-c"
+    program, command = container(compiling)["command"]
+    assert program == "neuron_parallel_compile"
+    assert command.endswith("--steps_this_run 7")
+    env = {one["name"]: one["value"] for one in container(compiling)["env"]}
+    assert (env["TRAINIUM_CHECKPOINT_STEPS"], env["TRAINIUM_RESUME"]) == ("0", "0")
+    assert parts()["compile"] == []
+
+
+def test_a_job_is_started_again_by_volcano() -> None:
+    (job,) = parts()["train"]
+    assert job["spec"]["maxRetry"] == 3
+    assert [one["event"] for one in job["spec"]["tasks"][0]["policies"]] == ["PodEvicted", "PodFailed"]
+    (once,) = parts({"requeue": False})["train"]
+    assert "policies" not in once["spec"]["tasks"][0]
+
+
+def test_values_are_read_from_a_file_and_are_in_no_job() -> None:
+    found = parts({"env": {"HF_TOKEN": "hf $x 'y'"}})
+    configured, secret, staging = found["stage"]
+    text = base64.b64decode(secret["data"]["environment.sh"]).decode()
+    done = subprocess.run(["bash", "-c", f'{text}echo "$HF_TOKEN"'], capture_output=True, text=True, check=True)
+    assert done.stdout == "hf $x 'y'\n"
+    assert "hf " not in json.dumps([configured, staging, *found["train"]])
+    command = container(found["train"][0])["command"][2]
+    assert command.startswith("set -a && . /fsx/trainium/jobs/bert-")
+
+
+def test_arguments_reach_the_script_as_they_are() -> None:
+    (job,) = parts({"args": {"a": "$HOME ${app_id} 'x'"}})["train"]
+    assert shlex.split(container(job)["command"][2])[-1] == "$HOME ${app_id} 'x'"
+
+
+def test_the_component_knows_the_types_as_the_table_of_hardware_does() -> None:
+    for name, (neuron, efa, cores) in trainium_torchx.TYPES.items():
+        known = TYPES[name]
+        assert (known.devices, known.efa, known.devices * min(known.cores)) == (neuron, efa, cores)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"), [({"cacheset": "a/b"}, "cacheset may have"), ({"instance_type": "p5"}, "is none of trn1")]
+)
+def test_the_component_refuses_what_cannot_run(change: dict[str, Any], sentence: str) -> None:
+    options = volcano.options_of(completed(launcher="torchx"), QUEUED, False)
+    with pytest.raises(ValueError, match=sentence):
+        trainium_torchx.appdef({**options, **change})
+
+
+@pytest.mark.parametrize(
+    ("definition", "site"),
+    [
+        ({"args": {"text": "a b $c", "lr": 0.1}, "env": {"A": "b"}}, {"priority_class": "high"}),
+        ({"compile": {"enabled": True}, "requeue": False}, {"instance_type": "trn1n.32xlarge"}),
+        ({"processes_per_node": 2, "nodes": 1}, {"instance_type": "trn1.2xlarge", "service_account": "trainer"}),
+    ],
+)
+def test_torchx_would_submit_the_same(torchx: Path, definition: dict[str, Any], site: dict[str, Any]) -> None:
+    whole = {**QUEUED, **site}
+    job = completed(definition, whole, "torchx")
+    compiling = bool(job["compile"]["enabled"])
+    options = volcano.options_of(job, whole, compiling)
+    cfg = {name: whole[name] for name in ("queue", "service_account", "priority_class") if whole[name]}
+    command = [str(torchx.with_name("torchx")), "run", "--dryrun", "--workspace", "", "--scheduler", "kubernetes"]
+    command += ["--scheduler_args", ",".join(f"{name}={value}" for name, value in cfg.items()), f"{COMPONENT}:train"]
+    for name, value in options.items():
+        command += [f"--{name}={value}"]
+    environment = {"PATH": f"{torchx.parent}:{os.environ['PATH']}", "HOME": os.environ["HOME"]}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    theirs = yaml.safe_load(done.stdout.partition("=== SCHEDULER REQUEST ===")[2])
+    # TorchX ends the name with a random text.
+    (ours,) = volcano.parts(job, whole, {})["compile" if compiling else "train"]
+    name = ours["metadata"]["name"]
+    again = json.loads(json.dumps(theirs).replace(theirs["metadata"]["name"], name))
+    del ours["metadata"]["labels"]
+    assert again == ours
