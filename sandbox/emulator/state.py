@@ -24,9 +24,9 @@ QUOTAS: dict[str, float] = {}
 # What each instance has written to its console.
 CONSOLES: dict[str, str] = {}
 
-# Access key -> the statements of its IAM policy, and which actions it had use for.
+# Access key -> the statements of its IAM policy, and what it had use for (access/permissions.py).
 POLICIES: dict[str, list[dict[str, Any]]] = {}
-USED: dict[str, set[str]] = {}
+USED: dict[str, list[dict[str, Any]]] = {}
 
 # Seconds that every call takes, as over a network.
 LATENCY = {"seconds": 0.0}

@@ -21,6 +21,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.account import token
+from sandbox.emulator.access.statements import allowed
 from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -43,7 +44,8 @@ class Api:
         command = [sys.executable, "-m", "sandbox.emulator", "--port", str(self.port), "--pending", str(pending)]
         command += ["--token-file", f"{self._folder.name}/token"]
         self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
+        # Most of its start is work of the CPU, which others may have.
+        deadline = time.monotonic() + 240
         while True:
             with contextlib.suppress(OSError):
                 self.control("GET", "health")
@@ -94,11 +96,16 @@ class Api:
 
     def used(self, access_key: str) -> set[str]:
         """The actions that a limited access key has needed, or may do without being asked."""
-        return set(self.control("GET", "policies").get(access_key, ()))
+        return {need["action"] for need in self.needs(access_key)}
+
+    def needs(self, access_key: str) -> list[dict[str, Any]]:
+        """The same with the resources and the context of each call, as the emulator judges them."""
+        found: list[dict[str, Any]] = self.control("GET", "policies").get(access_key, [])
+        return found
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=240)
         self._folder.cleanup()
 
 
@@ -106,6 +113,15 @@ def policy(name: str) -> list[dict[str, Any]]:
     """The statements of a policy in docs/iam."""
     found: list[dict[str, Any]] = json.loads((REPOSITORY / "docs" / "iam" / f"{name}.json").read_text())["Statement"]
     return found
+
+
+def idle(needs: list[dict[str, Any]], *names: str) -> list[str]:
+    """The statements of policies without which everything that was needed would be allowed all the same."""
+    whole = [one for name in names for one in policy(name)]
+    assert all(allowed(whole, need) for need in needs)
+    return [
+        one["Sid"] for one in whole if all(allowed([other for other in whole if other != one], need) for need in needs)
+    ]
 
 
 def actions(name: str) -> set[str]:

@@ -219,7 +219,7 @@ def warm_python(*more: str) -> str:
     client.write_text(CLIENT.format(python=sys.executable, path=str(path)))
     client.chmod(0o755)
     atexit.register(server.terminate)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not path.exists():
         assert server.poll() is None, f"the warm interpreter did not start: {log.read_text()}"
         assert time.monotonic() < until, "the warm interpreter does not listen"

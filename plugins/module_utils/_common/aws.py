@@ -43,6 +43,7 @@ TRANSIENT_CODES = (
 _ADVICE = {
     "AuthFailure": "check the AWS credentials",
     "UnauthorizedOperation": "have the permission granted",
+    "AccessDeniedException": "have the permission granted",
     "RequestExpired": "check this machine's clock",
     "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",

@@ -17,7 +17,8 @@ from moto.route53.models import route53_backends
 from moto.utilities.utils import get_partition
 
 from sandbox.emulator import faults
-from sandbox.emulator.cloudformation import events
+from sandbox.emulator.access import policy
+from sandbox.emulator.cloudformation import events, permissions
 from sandbox.emulator.cloudformation.waiting import Condition
 
 _create = parsing.parse_and_create_resource
@@ -58,6 +59,14 @@ def _injected(action: str, kind: str, logical: str) -> None:
         raise events.InjectedError(str(fault.get("message") or "Injected by the sandbox."))
 
 
+def _permitted(stack: Any, json: dict[str, Any], delete: bool = False) -> None:
+    """Whoever asked for the change of the stack must be allowed what CloudFormation does for it."""
+    try:
+        policy.check(stack.caller, lambda: permissions.actions(json["Type"], json.get("Properties", {}), delete))
+    except policy.DeniedError as error:
+        raise events.InjectedError(str(error)) from error
+
+
 def create_resource(logical: str, json: Any, resources: Any, account_id: str, region_name: str) -> Any:
     """Moto's own, with events. It makes what the resource refers to first."""
     condition = json.get("Condition")
@@ -66,6 +75,7 @@ def create_resource(logical: str, json: Any, resources: Any, account_id: str, re
     stack, kind = cloudformation_backends[account_id][region_name].get_stack(resources.stack_id), json["Type"]
     try:
         _injected("CreateResource", kind, logical)
+        _permitted(stack, json)
         made = _create(logical, json, resources, account_id, region_name)
     except events.ResourceError as error:
         if not error.reported:
@@ -206,6 +216,7 @@ def _remove(stack: Any, logical: str, resource: Any, json: dict[str, Any]) -> st
     kind, place = json["Type"], (stack.account_id, stack.region_name)
     physical = identity_of(resource)
     _injected("DeleteResource", kind, logical)
+    _permitted(stack, json, delete=True)
     try:
         if kind in REMOVERS:
             REMOVERS[kind](resource, place)

@@ -19,7 +19,7 @@ class ResourceError(Exception):
 
 
 class InjectedError(ResourceError):
-    """The control API wants this step to fail."""
+    """The control API or the caller's IAM policy wants this step to fail, now and again."""
 
 
 def reason(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from moto.cloudformation.models import cloudformation_backends
 from moto.cloudformation.utils import get_stack_from_s3_url
 from moto.utilities.utils import get_partition
 
+from sandbox.emulator.access import policy
 from sandbox.emulator.cloudformation import changes, events
 from sandbox.emulator.cloudformation.resource import Properties, Resource
 
@@ -48,11 +49,13 @@ class Nested(Resource):
 
     def update(self, properties: Properties) -> None:
         parameters = {key: str(value) for key, value in properties.get("Parameters", {}).items()}
+        self.stack.caller = policy.caller()
         events.of_stack(self.stack, "UPDATE_IN_PROGRESS")
         changes.apply(self.stack, self._template(properties), parameters)
         events.of_stack(self.stack, "UPDATE_COMPLETE")
 
     def remove(self) -> None:
+        self.stack.caller = cloudformation_backends[self.account][self.region].get_stack(self.context["StackId"]).caller
         failures = changes.delete_resources(self.stack)
         if failures:
             raise events.ResourceError("; ".join(failures.values()))

@@ -17,6 +17,7 @@ from moto.cloudformation.exceptions import ValidationError
 from moto.core.utils import utcnow
 
 from sandbox.emulator import state
+from sandbox.emulator.access import policy
 from sandbox.emulator.cloudformation import changes, events, images, standin
 
 LOG = logging.getLogger("emulator")
@@ -97,6 +98,8 @@ def _creating(stack: Any, passed: float) -> bool:
         return False
     events.of_stack(stack, "CREATE_COMPLETE")
     if any(isinstance(condition, images.Image) for condition in changes.conditions(stack)):
+        # By ParallelCluster's own function, with its own role.
+        stack.caller = ""
         events.of_stack(stack, "DELETE_IN_PROGRESS", "User Initiated")
         _begin(stack, _deleting)
     return True
@@ -183,7 +186,7 @@ def _rolled_back(stack: Any, passed: float) -> bool:
 
 def _create_resources(stack: Any) -> None:
     """In place of ``Stack.create_resources``."""
-    stack.status = "CREATE_IN_PROGRESS"
+    stack.status, stack.caller = "CREATE_IN_PROGRESS", policy.caller()
     stack.description = stack.template_dict.get("Description")
     nested = getattr(REQUEST, "depth", 0) > 0
     REQUEST.depth = getattr(REQUEST, "depth", 0) + 1
@@ -241,7 +244,7 @@ def _update_stack(
     same = stack.parse_template(template) == stack.template_dict and wanted == stack.parameters
     if same and tags in (None, stack.tags):
         raise ValidationError(stack.stack_id, message="No updates are to be performed.")
-    stack.previous = (stack.template, stack.parameters, stack.tags)
+    stack.previous, stack.caller = (stack.template, stack.parameters, stack.tags), policy.caller()
     before = len(stack.events)
     events.of_stack(stack, "UPDATE_IN_PROGRESS", "User Initiated")
     stack.last_updated_time = utcnow()
@@ -268,6 +271,7 @@ def _delete_stack(self: Any, name_or_stack_id: str) -> None:
             if stack.enable_termination_protection:
                 message = f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled"
                 raise ValidationError(stack.stack_id, message=message)
+            stack.caller = policy.caller()
             events.of_stack(stack, "DELETE_IN_PROGRESS", "User Initiated")
             _begin(stack, _deleting)
 

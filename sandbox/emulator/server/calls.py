@@ -9,6 +9,7 @@ import urllib.parse
 from typing import Any
 
 from sandbox.emulator import state
+from sandbox.emulator.access.permissions import signer
 
 # Names of actions that change nothing.
 READS = re.compile(r"^(Describe|Get|List|Head|Lookup|BatchGet|Search|Query|Scan|Select|Validate|Assume|Simulate)")
@@ -50,8 +51,7 @@ def read(environ: dict[str, Any], body: bytes) -> tuple[str, str, dict[str, Any]
     The service is that of the credential scope. Parameters of query protocols are flat, as sent
     (``NetworkInterface.1.DeviceIndex``); those of JSON protocols are the body. REST calls are ``METHOD /path``.
     """
-    match = re.search(r"Credential=[^/]+/\d+/[^/]+/([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
-    service = match.group(1) if match else "unknown"
+    service = signer(environ)[2] or "unknown"
     target = environ.get("HTTP_X_AMZ_TARGET", "")
     if target:
         try:

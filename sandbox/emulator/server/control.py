@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sandbox.emulator import faults, state
+from sandbox.emulator.access import policy
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
-from sandbox.emulator.server import calls, guard, hosts, names, policy, streams
+from sandbox.emulator.server import calls, guard, hosts, names, streams
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
 from sandbox.emulator.services import sessions
 
@@ -106,8 +107,8 @@ class Application:
         def remember(status: str, headers: list[tuple[str, str]], *_rest: Any) -> None:
             seen.update(status=status, headers=headers)
 
-        service, action = entry["service"], entry["action"]
-        refused = policy.refusal(environ, entry)
+        service, action, body = entry["service"], entry["action"], environ["wsgi.input"].getvalue()
+        refused = policy.refusal(environ, entry, body)
         if refused:
             return answer_error(environ, start, service, *refused)
         if (service, action) == ("imagebuilder", "GET /GetImage"):
@@ -115,7 +116,7 @@ class Application:
         unknown = f"The sandbox does not know {action} as it was used."
         try:
             with state.LOCK:
-                body = b"".join(self.moto(environ, remember))
+                answered = b"".join(self.moto(environ, remember))
         except Exception:
             LOG.exception("%s:%s", service, action)
             return answer_error(environ, start, service, 400, "UnsupportedOperation", unknown)
@@ -124,7 +125,7 @@ class Application:
             LOG.warning("%s:%s was answered with %s", service, action, seen["status"])
             return answer_error(environ, start, service, 400, "UnsupportedOperation", unknown)
         start(seen["status"], seen["headers"])
-        return [body]
+        return [answered]
 
     def control(self, environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:
         """The control API; an unknown path or a body without a needed field is answered with 400."""
@@ -195,13 +196,13 @@ def _control(path: str, method: str, body: Any) -> Any:
     return {}
 
 
-def _of_one(path: str, method: str, body: Any) -> dict[str, list[str]]:
+def _of_one(path: str, method: str, body: Any) -> dict[str, list[Any]]:
     """What an instance writes to its console, and what an access key may do and had use for."""
     if path == "console":
         state.CONSOLES[body["instance_id"]] = state.CONSOLES.get(body["instance_id"], "") + body["text"]
     elif method == "POST":
         state.POLICIES[body["access_key"]] = list(body["statements"])
-    return {key: sorted(used) for key, used in list(state.USED.items())}
+    return {key: list(used) for key, used in list(state.USED.items())}
 
 
 def _faults(method: str, body: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import time
 from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import FREE, parameter_name
 
-from tests.contract.conftest import REPOSITORY, actions, policy
+from tests.contract.conftest import REPOSITORY, actions, idle, policy
 from tests.contract.network.conftest import Controller
 
 
@@ -28,11 +28,12 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
     sessions: set[str] = set()
     ssm = controller.client("ssm")
     options = ["-e", json.dumps(controller.variables)]
-    for name, seldom in (
-        ("network", statement("network", "ChangeIt")),
+    for name, unneeded, seldom in (
+        ("network", "ChangeIt", statement("network", "ChangeIt")),
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
+            "EndInstances",
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource"},
         ),
@@ -50,6 +51,9 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         used = controller.api.used(name) - {"sts:GetCallerIdentity"}
         sessions |= used & actions("sessions")
         assert used - (actions("sessions") - actions(name)) == actions(name) - seldom
+        needs = [need for need in controller.api.needs(name) if need["action"] != "sts:GetCallerIdentity"]
+        found = idle(needs, name, "sessions")
+        assert [sid for sid in found if sid in {one["Sid"] for one in policy(name)}] == [unneeded]
     # The rest is for nodes.
     assert actions("sessions") - sessions == {
         *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession")

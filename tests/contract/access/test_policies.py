@@ -1,0 +1,125 @@
+"""The policies of file systems, capacity and datasets: with one its module passes, without a statement it does not.
+
+What a full life of a module needs is what the emulator noted; it judges actions, resources and conditions.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+import boto3
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import unwrapped
+
+from tests.contract.conftest import REGION, REPOSITORY, Account, actions, idle, policy
+
+Item = dict[str, Any]
+LONGEST = 6144  # characters of a managed policy, without white space ("IAM and AWS STS quotas")
+
+
+class User:
+    """Somebody with one policy."""
+
+    def __init__(self, cloud: Account, name: str) -> None:
+        self.cloud, self.name = cloud, name
+        cloud.api.limit(name, [name])
+        cloud.environment["AWS_ACCESS_KEY_ID"] = name
+
+    def client(self, service: str) -> Any:
+        make: Any = boto3.client
+        keys = {"aws_access_key_id": self.name, "aws_secret_access_key": "x"}
+        return make(service, region_name=REGION, endpoint_url=self.cloud.api.url, **keys)
+
+    def run(self, module: str, **arguments: Any) -> Item:
+        found = self.cloud.run(module, arguments)
+        assert not found.get("failed"), found.get("msg")
+        return found
+
+    def without(self, sid: str, module: str, **arguments: Any) -> str:
+        """What a module says to somebody who has all but one statement."""
+        rest = [one for one in policy(self.name) if one["Sid"] != sid]
+        self.cloud.api.control("POST", "policies", {"access_key": self.name, "statements": rest})
+        found = self.cloud.run(module, arguments)
+        self.cloud.api.limit(self.name, [self.name])
+        assert found.get("failed"), found
+        return str(found["msg"])
+
+    def check_use(self, *seldom: str) -> None:
+        """Every action, but for those that are seldom needed, and every statement of the policy was needed."""
+        assert self.cloud.api.used(self.name) == actions(self.name) - set(seldom)
+        assert idle(self.cloud.api.needs(self.name), self.name) == []
+
+
+def test_file_systems_of_fsx(cloud: Account) -> None:
+    user = User(cloud, "fsx")
+    wanted = {"name": "data", "cluster_name": "c1", "subnet_id": cloud.subnets[0], "security_groups": [cloud.group]}
+    for sid in ("MakeThemForACluster", "LetFSxMakeItsRoles", "LetFSxLookAtTheNetwork"):
+        assert "not authorized to perform" in user.without(sid, "fsx_lustre", **wanted)
+    user.run("fsx_lustre", **wanted)
+    user.run("fsx_lustre", **{**wanted, "name": "linked"}, import_path="s3://bucket/in")
+    user.run("fsx_lustre", **wanted, tags={"team": "speech"}, data_compression="NONE")
+    theirs = cloud.client("fsx").create_file_system(
+        FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=cloud.subnets[:1], LustreConfiguration={}
+    )["FileSystem"]["FileSystemId"]
+    with pytest.raises(Exception, match=r"AccessDenied.*fsx:DeleteFileSystem"):
+        user.client("fsx").delete_file_system(FileSystemId=theirs)
+    user.run("fsx_lustre", cluster_name="c1", state="absent")
+    assert [item["FileSystemId"] for item in cloud.client("fsx").describe_file_systems()["FileSystems"]] == [theirs]
+    user.check_use()
+
+
+def test_capacity_reservations(cloud: Account) -> None:
+    user = User(cloud, "capacity")
+    wanted = {"name": "pool", "cluster_name": "c1", "instance_type": "trn1.32xlarge", "count": 2}
+    wanted["availability_zone"] = cloud.zones[0]
+    said = user.without("ReserveForACluster", "capacity_reservation", **wanted)
+    assert "UnauthorizedOperation" in said
+    reservation = user.run("capacity_reservation", **wanted, resource_group="g1")["capacity_reservation_id"]
+    user.run("neuron_capacity_info", instance_type="trn1.32xlarge", capacity_reservation_id=reservation)
+    user.run("capacity_reservation", **{**wanted, "count": 3}, resource_group="g2", tags={"team": "speech"})
+    theirs = cloud.ec2.create_capacity_reservation(
+        InstanceType="trn1.32xlarge",
+        InstancePlatform="Linux/UNIX",
+        AvailabilityZone=cloud.zones[0],
+        InstanceCount=1,
+    )["CapacityReservation"]["CapacityReservationId"]
+    with pytest.raises(Exception, match=r"UnauthorizedOperation.*ec2:CancelCapacityReservation"):
+        user.client("ec2").cancel_capacity_reservation(CapacityReservationId=theirs)
+    user.run("capacity_reservation", cluster_name="c1", state="absent")
+    # It is asked for where EC2 does not show the group of a reservation yet.
+    user.check_use("resource-groups:GetGroup")
+
+
+def test_a_dataset_of_one_bucket(cloud: Account) -> None:
+    s3 = cloud.client("s3")
+    for bucket in ("example-datasets", "others"):
+        s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
+        s3.put_object(Bucket=bucket, Key="wiki/a.bin", Body=b"text")
+    user = User(cloud, "datasets")
+    assert "must not be read" in user.without(
+        "ListTheDataset", "dataset_source_info", source="s3://example-datasets/wiki/"
+    )
+    (file,) = user.run("dataset_source_info", source="s3://example-datasets/wiki/")["files"]
+    # Whoever has the address acts for whoever has signed it.
+    with urllib.request.urlopen(unwrapped(file["url"]), timeout=30) as answer:  # noqa: S310
+        assert answer.read() == b"text"
+    refused = cloud.run("dataset_source_info", {"source": "s3://others/wiki/"})
+    assert "must not be read" in refused["msg"]
+    user.check_use()
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "docs" / "iam").glob("*.json")), ids=lambda path: path.stem)
+def test_a_policy_is_one_that_IAM_takes(path: Any) -> None:  # noqa: N802
+    text = path.read_text(encoding="utf-8")
+    assert len("".join(text.split())) <= LONGEST
+    whole = json.loads(text)
+    assert (whole["Version"], set(whole)) == ("2012-10-17", {"Version", "Statement"})
+    sids = [one["Sid"] for one in whole["Statement"]]
+    assert all(sid.isalnum() for sid in sids)
+    assert len(set(sids)) == len(sids)
+    for one in whole["Statement"]:
+        assert set(one) <= {"Sid", "Effect", "Action", "Resource", "Condition"}
+        assert one["Action"] == sorted(one["Action"])
+        assert "*" not in one["Action"]
