@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,14 +24,25 @@ echo "the reason"
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
     made = Job(tmp_path, {"prepare": {"script": "a.py"}})
     for name in ("begun", "go"):
         os.mkfifo(tmp_path / name)
     program = Path(made.job_bin()) / "python"
     program.write_text(WORK.format(folder=tmp_path))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return made
+    started: list[subprocess.Popen[str]] = []
+    start = made.start
+
+    def remember(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+        started.append(start(*arguments, **environment))
+        return started[-1]
+
+    monkeypatch.setattr(made, "start", remember)
+    yield made
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 def say(tmp_path: Path, word: str) -> None:
