@@ -13,7 +13,7 @@ def install(pending: float = 0.0) -> None:
     Args:
         pending: seconds from pending to running, from stopping to stopped, from shutting-down to terminated.
     """
-    from sandbox.emulator import cloudformation, records
+    from sandbox.emulator import cloudformation, records, reset
     from sandbox.emulator.ec2 import (
         addresses,
         answers,
@@ -32,7 +32,7 @@ def install(pending: float = 0.0) -> None:
     from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances, templates
     from sandbox.emulator.services import buckets, fsx, resource_groups, sessions
 
-    for module in (records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
+    for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
     for module in (run_instances, fleets, dependencies, volumes, catalog, console, quotas, buckets, cloudformation):
         module.install()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
 import json
 import os
@@ -18,17 +19,42 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from sandbox.account import token
 from sandbox.emulator.access.statements import allowed
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import EMULATOR, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 REGION = "us-west-2"
 MODULES = "ansible_collections.trainium.cluster.plugins.modules"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing-id", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
 Result = dict[str, Any]
+
+
+@functools.cache
+def client(service: str, url: str, region: str = REGION, retries: int | None = None) -> Any:
+    """A client for an emulator, made once: it reads a service's whole model."""
+    make: Any = boto3.client
+    config = None if retries is None else Config(retries={"max_attempts": retries})
+    credentials = {key.lower(): value for key, value in CREDENTIALS.items()}
+    return make(service, region_name=region, endpoint_url=url, config=config, **credentials)
+
+
+@functools.cache
+def zones_with(instance_type: str, url: str) -> tuple[str, ...]:
+    """The zones that offer a type, in order; a reset does not change them."""
+    found = client("ec2", url).describe_instance_type_offerings(
+        LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
+    )
+    return tuple(sorted(item["Location"] for item in found["InstanceTypeOfferings"]))
+
+
+@functools.cache
+def any_image(url: str) -> str:
+    """An image of AWS's; a reset does not change them."""
+    return str(client("ec2", url).describe_images(Owners=["amazon"])["Images"][0]["ImageId"])
 
 
 class Api:
@@ -41,11 +67,10 @@ class Api:
         self.url = f"http://127.0.0.1:{self.port}"
         self._folder = tempfile.TemporaryDirectory()
         self._token = token.make(Path(self._folder.name) / "token")
-        command = [sys.executable, "-m", "sandbox.emulator", "--port", str(self.port), "--pending", str(pending)]
-        command += ["--token-file", f"{self._folder.name}/token"]
+        command = [warm_python(*EMULATOR), "-m", "sandbox.emulator", "--port", str(self.port)]
+        command += ["--pending", str(pending), "--token-file", f"{self._folder.name}/token"]
         self._process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        # Most of its start is work of the CPU, which others may have.
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 300
         while True:
             with contextlib.suppress(OSError):
                 self.control("GET", "health")
@@ -144,25 +169,15 @@ class Account:
         rule = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]}]
         self.ec2.authorize_security_group_ingress(GroupId=self.group, IpPermissions=rule)
         self.ec2.authorize_security_group_egress(GroupId=self.group, IpPermissions=rule)
-        self.image = self.ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        self.image = any_image(api.url)
         api.clear_calls()
 
     def client(self, service: str) -> Any:
-        make: Any = boto3.client
-        return make(
-            service,
-            region_name=REGION,
-            endpoint_url=self.api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
+        return client(service, self.api.url)
 
     def offering(self, instance_type: str) -> list[str]:
         """The zones that offer a type, in order."""
-        found = self.ec2.describe_instance_type_offerings(
-            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
-        )
-        return sorted(item["Location"] for item in found["InstanceTypeOfferings"])
+        return list(zones_with(instance_type, self.api.url))
 
     def subnet(self, zone: str, number: int) -> str:
         made = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock=f"10.77.{16 * number}.0/20", AvailabilityZone=zone)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import atexit
 import functools
+import gc
 import importlib
 import json
 import os
@@ -36,6 +37,8 @@ PRELOADED = (
 )
 # What the pcluster command and library consist of.
 PCLUSTER = ("pcluster.lib.lib", "pcluster.cli.entrypoint")
+# The emulator of the API, whose start is mostly that of moto.
+EMULATOR = ("warm_emulator",)
 SERVICES = ("ec2", "sts", "iam", "s3", "fsx", "eks", "cloudformation", "logs", "resource-groups", "dynamodb", "ssm")
 # -S: site-packages are not needed for this, and cost most of its start.
 CLIENT = """#!{python} -ES
@@ -183,6 +186,8 @@ def serve(path: str, more: Sequence[str]) -> None:
     for name in (*PRELOADED, *more):
         importlib.import_module(name)
     _models_in_memory()
+    # Collections of garbage in the children neither look through all this nor copy it.
+    gc.freeze()
     # Nobody waits for those who attend.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -219,7 +224,7 @@ def warm_python(*more: str) -> str:
     client.write_text(CLIENT.format(python=sys.executable, path=str(path)))
     client.chmod(0o755)
     atexit.register(server.terminate)
-    until = time.monotonic() + 240
+    until = time.monotonic() + 300
     while not path.exists():
         assert server.poll() is None, f"the warm interpreter did not start: {log.read_text()}"
         assert time.monotonic() < until, "the warm interpreter does not listen"

@@ -7,9 +7,7 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
 
 from sandbox import lifecycle, machine
@@ -18,7 +16,7 @@ from sandbox.account import token
 from sandbox.emulator.server import guard, peer
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
-from tests.contract.conftest import CREDENTIALS, REGION, Api
+from tests.contract.conftest import Api, client
 
 CONTROL = [
     ("GET", "/sandbox-api/health"),
@@ -67,14 +65,7 @@ def ask(api: Api, method: str, path: str, headers: dict[str, str], body: str | N
 
 
 def networks(api: Api) -> int:
-    ec2: Any = boto3.client(
-        "ec2",
-        region_name=REGION,
-        endpoint_url=api.url,
-        aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-    )
-    return len(ec2.describe_vpcs()["Vpcs"])
+    return len(client("ec2", api.url).describe_vpcs()["Vpcs"])
 
 
 @pytest.mark.parametrize(("method", "path"), CONTROL)

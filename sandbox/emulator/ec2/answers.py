@@ -57,6 +57,5 @@ def install() -> None:
             setattr(EC2Response, name, _missing(action))
         elif "error_on_dryrun" not in handler.__code__.co_names:
             setattr(EC2Response, name, _dry(handler))
-    cached = getattr(core.method_names_from_class, "cache_clear", None)
-    if cached:
-        cached()
+    # Stock moto looks through all methods of the class at every request.
+    core.method_names_from_class = functools.cache(core.method_names_from_class)

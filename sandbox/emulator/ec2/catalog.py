@@ -57,6 +57,9 @@ def install() -> None:
     policies = json.loads(iam.aws_managed_policies_data)
     kept = {name: policy for name, policy in policies.items() if name.startswith(POLICIES)}
     iam.aws_managed_policies_data = json.dumps(kept)
+    policies_of = iam.IAMBackend._init_aws_policies
+    # moto looks for every caller in every partition, and so makes them all.
+    iam.IAMBackend._init_aws_policies = lambda self: policies_of(self) if self.partition == "aws" else []
     stock = ssm.ParameterDict._check_loading_status
     parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, image_id in PARAMETERS.items()}
     parameters.update(eks_images.parameters())

@@ -17,6 +17,7 @@ from typing import Any
 
 import moto.ec2.models.instances as models
 from moto.core.utils import utcnow
+from moto.ec2.models import ec2_backends
 
 from sandbox.emulator.errors import refuse
 from sandbox.emulator.launch import capacity
@@ -64,8 +65,9 @@ def _apply_changes() -> None:
         with LOCK:
             while _changes and _changes[0][0] <= time.monotonic():
                 _when, state, instance, change = _changes.popleft()
-                # A reset may have forgotten the instance, and with it the volumes that its end would give back.
-                if instance._state.name == state and instance.ec2_backend.get_instance_by_id(instance.id) is instance:
+                # A reset may have forgotten the instance with its backend, and what its end would give back.
+                backend = ec2_backends[instance.ec2_backend.account_id][instance.ec2_backend.region_name]
+                if instance._state.name == state and backend.get_instance_by_id(instance.id) is instance:
                     try:
                         change(instance)
                     except Exception:

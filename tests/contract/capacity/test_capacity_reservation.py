@@ -7,7 +7,6 @@ import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-import boto3
 import pytest
 
 Account = Any
@@ -20,14 +19,7 @@ class Reservations:
 
     def __init__(self, cloud: Account) -> None:
         self.cloud, self.ec2 = cloud, cloud.ec2
-        make: Any = boto3.client
-        self.groups = make(
-            "resource-groups",
-            region_name="us-west-2",
-            endpoint_url=cloud.api.url,
-            aws_access_key_id="testing-id",
-            aws_secret_access_key="testing-secret",
-        )
+        self.groups = cloud.client("resource-groups")
 
     def arguments(self, **changes: Any) -> dict[str, Any]:
         base = {"name": "pool", "cluster_name": "c1", "instance_type": TYPE, "count": 2}

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
+
+from tests.contract.conftest import client, zones_with
 
 TYPE = "trn1.32xlarge"
 Item = dict[str, Any]
@@ -30,21 +30,10 @@ class Lab:
         self.image = parameter["Parameter"]["Value"]
 
     def client(self, service: str) -> Any:
-        make: Any = boto3.client
-        return make(
-            service,
-            region_name="us-west-2",
-            endpoint_url=self.api.url,
-            aws_access_key_id="testing-id",
-            aws_secret_access_key="testing-secret",
-            config=Config(retries={"max_attempts": 0}),
-        )
+        return client(service, self.api.url, retries=0)
 
     def offering(self, kind: str) -> list[str]:
-        found = self.ec2.describe_instance_type_offerings(
-            LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": [kind]}]
-        )
-        return sorted(item["Location"] for item in found["InstanceTypeOfferings"])
+        return list(zones_with(kind, self.api.url))
 
     def make_subnet(self, cidr: str, zone: str) -> str:
         made = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock=cidr, AvailabilityZone=zone)

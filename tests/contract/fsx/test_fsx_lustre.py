@@ -6,7 +6,6 @@ import signal
 import time
 from typing import Any
 
-import boto3
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import plan_mounts
 
@@ -19,14 +18,7 @@ class FileSystems:
 
     def __init__(self, cloud: Account) -> None:
         self.cloud = cloud
-        make: Any = boto3.client
-        self.fsx = make(
-            "fsx",
-            region_name="us-west-2",
-            endpoint_url=cloud.api.url,
-            aws_access_key_id="testing-id",
-            aws_secret_access_key="testing-secret",
-        )
+        self.fsx = cloud.client("fsx")
 
     def arguments(self, **changes: Any) -> dict[str, Any]:
         base = {"name": "data", "cluster_name": "c1", "subnet_id": self.cloud.subnets[0]}

@@ -7,14 +7,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api
+from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client
 from tests.contract.warm_python import warm_python
 
 Item = dict[str, Any]
@@ -45,14 +44,7 @@ class Controller:
         self.api.limit(name, [name])
 
     def client(self, service: str, region: str = REGION) -> Any:
-        make: Callable[..., Any] = boto3.client
-        return make(
-            service,
-            region_name=region,
-            endpoint_url=self.api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
+        return client(service, self.api.url, region)
 
     def run(self, playbook: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """ansible-playbook on the controller."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.contract.conftest import CREDENTIALS, REGION
 from tests.contract.ec2.test_inventory_nodes import NODES, Run, hosts, listing, run, source
 
 __all__ = ["run"]  # a fixture
@@ -22,14 +20,7 @@ class Account:
 
     def __init__(self, cloud: Any) -> None:
         self.cloud, self.api, self.ec2 = cloud, cloud.api, cloud.ec2
-        make: Any = boto3.client
-        self.tables = make(
-            "dynamodb",
-            region_name=REGION,
-            endpoint_url=cloud.api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
+        self.tables = cloud.client("dynamodb")
 
     def launch(self, kind: str, count: int = 1, cluster: str = "demo", own: bool = True, **tags: str) -> list[Any]:
         """Instances tagged as ParallelCluster does it; ``own``: with the tag that the role adds to the cluster."""

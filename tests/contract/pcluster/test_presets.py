@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import boto3
 import pytest
 import yaml
 
-from tests.contract.conftest import CREDENTIALS, REPOSITORY
+from tests.contract.conftest import REPOSITORY, client
 from tests.contract.pcluster.rehearsals import ACCEPTED, rehearse
 from tests.contract.warm_python import PCLUSTER, warm_python
 from tests.unit.pcluster.pcluster_samples import ALL_PRESETS, configuration_of
@@ -50,14 +49,7 @@ class Region:
         self.ec2.import_key_pair(KeyName="presets", PublicKeyMaterial=key)
 
     def client(self, service: str) -> Any:
-        make: Any = boto3.client
-        return make(
-            service,
-            region_name=self.region,
-            endpoint_url=self.site.api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
+        return client(service, self.site.api.url, self.region)
 
     def zone(self, preset: str) -> str:
         """A zone that offers every type of a preset's nodes."""

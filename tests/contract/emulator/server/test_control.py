@@ -151,3 +151,14 @@ def test_names_are_those_of_instances_and_hosted_zones(lab: Any) -> None:
     names = lab.api.control("GET", "names")
     assert names[instance["PrivateDnsName"].split(".")[0]] == instance["PrivateIpAddress"]
     assert names["train-dy-a-1.demo.pcluster"] == "10.77.0.9"
+
+
+def test_a_reset_forgets_what_is_under_way(lab: Any) -> None:
+    (instance,) = lab.run()
+    lab.ec2.terminate_instances(InstanceIds=[instance["InstanceId"]])
+    after = type(lab)(lab.api)
+    after.api.capacity(TYPE, after.zones[0], 1)
+    after.run()
+    # Its change comes after that of the other, which would have given its capacity back.
+    after.wait("running")
+    assert after.api.control("GET", "capacity") == [{"instance_type": TYPE, "zone": after.zones[0], "count": 0}]
