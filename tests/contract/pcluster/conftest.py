@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 
 from tests.contract.conftest import CREDENTIALS, REGION, Account, Api
@@ -35,8 +34,6 @@ class Site(Account):
         self.subnet_id = self.subnets[0]
         api.clear_calls()
 
-    # --- clients ---
-
     @property
     def variables(self) -> dict[str, str]:
         """The environment of a process that speaks to the emulator."""
@@ -44,16 +41,6 @@ class Site(Account):
         path = f"{COMMAND.parent}:{kept.get('PATH', '')}"
         own = {"AWS_ENDPOINT_URL": self.api.url, "AWS_DEFAULT_REGION": REGION, "AWS_EC2_METADATA_DISABLED": "true"}
         return {**kept, **CREDENTIALS, **own, "PATH": path, "HOME": str(self.home)}
-
-    def client(self, service: str) -> Any:
-        make: Any = boto3.client
-        return make(
-            service,
-            region_name=REGION,
-            endpoint_url=self.api.url,
-            aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        )
 
     # --- pcluster ---
 
@@ -180,6 +167,15 @@ def _public_key(home: Path) -> bytes:
     command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(path)]
     subprocess.run(command, check=True)
     return path.with_suffix(".pub").read_bytes()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The library's templates are packages for node, which unpacks them in every process otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JSII_RUNTIME_PACKAGE_CACHE", "enabled")
+        patch.setenv("JSII_RUNTIME_PACKAGE_CACHE_ROOT", str(tmp_path_factory.mktemp("packages")))
+        yield
 
 
 @pytest.fixture(scope="module")

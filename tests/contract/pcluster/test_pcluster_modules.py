@@ -17,7 +17,7 @@ import pytest
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import PCLUSTER, warm_python
 
 Item = dict[str, Any]
 NAME = "demo"
@@ -28,7 +28,12 @@ class Modules:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        site.environment["HOME"] = str(site.home)
+        site.environment.update(HOME=str(site.home), PATH=site.variables["PATH"])
+
+    def run(self, module: str, arguments: Item, check: bool = False) -> Item:
+        """With a library that was imported before; the play has that of the running interpreter."""
+        library = {} if module == "pcluster_logs" else {"pcluster_python": warm_python(*PCLUSTER)}
+        return self.site.run(module, {**library, **arguments}, check)
 
     def arguments(self, count: int = 2, **changes: Any) -> Item:
         """Arguments of pcluster for a queue of ``count`` nodes."""
@@ -40,12 +45,12 @@ class Modules:
         return {"name": NAME, "configuration": configuration, "suppress_validators": ["ALL"], **changes}
 
     def good(self, module: str, arguments: Item, check: bool = False) -> Item:
-        result = self.site.run(module, arguments, check)
+        result = self.run(module, arguments, check)
         assert not result.get("failed"), result.get("msg")
         return result
 
     def bad(self, module: str, arguments: Item, check: bool = False) -> Item:
-        result = self.site.run(module, arguments, check)
+        result = self.run(module, arguments, check)
         assert result.get("failed"), result
         return result
 
