@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import json
 import os
 import stat
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +57,40 @@ def play(folder: Path, tasks_from: list[str], definition: dict[str, Any]) -> sub
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=180)
 
 
+@contextmanager
+def shown_by_ps() -> Iterator[list[set[str]]]:
+    """The command lines of all processes, looked at again and again until the end."""
+    looks: list[set[str]] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(0.02):
+            lines = set()
+            for file in Path("/proc").glob("[0-9]*/cmdline"):
+                # It may have ended since.
+                with contextlib.suppress(OSError):
+                    lines.add(file.read_bytes().decode(errors="replace"))
+            looks.append(lines)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield looks
+    finally:
+        ended.set()
+        looking.join()
+
+
 def test_the_environment_is_for_the_jobs_user_alone(tmp_path: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text("pass\n", encoding="utf-8")
     definition = {"preset": "none", "files": [str(script)], "script": "a.py", "env": {"TOKEN": SECRET}}
-    done = play(tmp_path, ["check", "stage"], definition)
+    with shown_by_ps() as looks:
+        done = play(tmp_path, ["check", "stage"], definition)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert SECRET not in done.stdout + done.stderr
+    assert len(looks) > 10
+    assert [line for look in looks for line in look if SECRET in line] == []
     holders = [path for path in (tmp_path / "jobs").rglob("*") if path.is_file() and SECRET in path.read_text()]
     assert [path.name for path in holders] == ["environment.json"]
     assert stat.S_IMODE(holders[0].stat().st_mode) == 0o600
