@@ -101,6 +101,7 @@ SCRIPTS: dict[str, list[Script]] = {
     "diagnose/files/gather.sh": [],
     "training_job/templates/batch.j2": [],
     "training_job/templates/job.sh.j2": [],
+    "training_job/templates/pod.sh.j2": [],
     "training_job/templates/restart.sh.j2": [],
 }
 
@@ -247,6 +248,7 @@ CONTEXT: dict[str, Any] = {
 }
 DEFINITION: dict[str, Any] = {
     "preset": "none",
+    "tensorboard": "/nonexistent/tensorboard",
     "name": "training",
     "files": ["a.py", "b.py"],
     "fetch": [{"url": "https://example.com/c", "checksum": "sha256:" + "0" * 64, "dest": "data/c"}],
@@ -302,6 +304,7 @@ WAYS = [
     ("training_job/templates/restart.sh.j2", "train", ("lost",)),
     ("training_job/templates/batch.j2", "train", ()),
     ("training_job/templates/batch.j2", "compile", ()),
+    ("training_job/templates/pod.sh.j2", "train", ("stage",)),
 ]
 
 
@@ -321,6 +324,11 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
             "__training_job_mode": mode,
             "training_job_venv_path": CONTEXT["venv_path"],
             "training_job_shared": False,
+            "training_job_directory": job["directory"],
+            "__training_job_in_pods": "pod.sh" in template,
+            "__training_job_pod_root": "/etc/trainium",
+            "__training_job_requirements": "print()",
+            "training_job_pods_timeout": "3600",
             "__training_job_efa": EFA,
             "__training_job_partition": job["partition"],
             **places,
@@ -329,7 +337,7 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
         # The others source it, from a folder that is not there.
         lines = text.splitlines(keepends=True)
         sourced = [line for line in lines if line.startswith(". ") and line.endswith("/restart.sh\n")]
-        assert len(sourced) == (0 if "restart" in template else 1)
+        assert len(sourced) == (0 if "restart" in template or "pod.sh" in template else 1)
         if sourced:
             text = text.replace(sourced[0], render("training_job/templates/restart.sh.j2", variables))
         if "batch" in template:
@@ -344,7 +352,7 @@ def check_job(bash: Bash, path: Place, value: Any, everything: dict[str, Any] = 
     job = accepted(made["definition"], made["context"])
     if job is None:
         return False
-    job["partition"] = made["context"]["partition"]
+    job.update({name: made["context"][name] for name in ("partition", "directory")})
     for text, arguments in scripts_of(job, made["places"]):
         bash.check(text, f"{path}", *arguments)
     return True

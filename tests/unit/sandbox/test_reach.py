@@ -17,8 +17,14 @@ class Clock:
 
 
 def test_a_host_that_does_not_answer_is_late_once() -> None:
-    clock, asked = Clock(), []
-    watch = reach.Reach(clock, lambda address: bool(asked.append(address)))
+    clock = Clock()
+    asked: list[str] = []
+
+    def answers(address: str) -> bool:
+        asked.append(address)
+        return False
+
+    watch = reach.Reach(clock, answers)
     watch.started("i-1")
     late = []
     for clock.now in range(0, 300, 2):
