@@ -227,6 +227,9 @@ def _version(current: Group, params: Params) -> tuple[Item, list[str]]:
     if template and template != current["launch_template"].get("version"):
         request["launchTemplate"] = {"id": current["launch_template"]["id"], "version": template}
         outdated.append(f"version {current['launch_template'].get('version')} of the launch template, not {template}")
+    # Without a release EKS takes the latest image of the version (API reference of UpdateNodegroupVersion).
+    if request and "version" not in request and current["ami_type"] != "CUSTOM":
+        request.setdefault("releaseVersion", current["release_version"])
     return request, outdated
 
 

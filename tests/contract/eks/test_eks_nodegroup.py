@@ -66,6 +66,10 @@ def test_changed_and_replaced_only_when_told_to(eks: Eks, template: dict[str, st
     assert replaced["changed"] and not replaced["outdated"]
     assert replaced["nodegroup"]["release_version"] == "1.34.7-20260505"
     assert not nodes & {node["InstanceId"] for node in eks.cloud.instances("pending", "running")}
+    older = replaced["nodegroup"]["release_version"]
+    third = eks.template(tags={"team": "vision"})
+    replaced = eks.group(launch_template=third, replace_nodes=True, release_version=None)
+    assert replaced["changed"] and replaced["nodegroup"]["release_version"] == older
     assert "which EKS cannot change" in eks.group(launch_template=newer, ami_type="AL2023_x86_64_STANDARD")["msg"]
 
 

@@ -121,6 +121,23 @@ def test_nodes_are_replaced_only_when_that_is_allowed() -> None:
     check_request("UpdateNodegroupVersion", {"clusterName": "c", "nodegroupName": "n", **plan.version})
 
 
+@pytest.mark.parametrize(
+    ("wanted", "current", "request_made"),
+    [
+        ({}, {}, {"releaseVersion": "1.34.9-20260625"}),
+        ({"version": "1.35"}, {}, {"version": "1.35"}),
+        ({}, {"amiType": "CUSTOM"}, {}),
+    ],
+)
+def test_another_template_leaves_the_release_as_it_is(
+    wanted: dict[str, Any], current: dict[str, Any], request_made: dict[str, Any]
+) -> None:
+    changes = {"ami_type": None, "release_version": None, "launch_template": {"id": "lt-1", "version": "3"}}
+    plan = plan_group(group_of({**made(PARAMS), **current}), {**PARAMS, **changes, **wanted, "replace_nodes": True})
+    assert plan.version == {**request_made, "launchTemplate": {"id": "lt-1", "version": "3"}}
+    check_request("UpdateNodegroupVersion", {"clusterName": "c", "nodegroupName": "n", **plan.version})
+
+
 def test_a_group_that_failed_is_made_again() -> None:
     plan = plan_group(group_of({**made(PARAMS), "status": "CREATE_FAILED"}), PARAMS)
     assert plan.create and plan.again
