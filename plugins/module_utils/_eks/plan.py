@@ -19,6 +19,7 @@ LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 # What a new cluster has where the arguments say nothing.
 DEFAULTS = {"public_access": True, "private_access": True, "authentication_mode": "API", "logging": ()}
+_OPEN = "public_access_cidrs is empty, and EKS would open the endpoint to the whole Internet"
 
 Cluster = dict[str, Any]
 Params = Mapping[str, Any]
@@ -146,10 +147,7 @@ def check_new(params: Params, check_mode: bool) -> None:
         if not params.get(option) and not check_mode:
             raise TrainiumError(f"{option} is empty; a new cluster needs it")
     if params.get("public_access") is not False and not params.get("public_access_cidrs"):
-        raise TrainiumError(
-            "public_access_cidrs is empty, and EKS would open the endpoint to the whole Internet; name your networks, "
-            "or set public_access=false"
-        )
+        raise TrainiumError(f"{_OPEN}; name your networks, or set public_access=false")
 
 
 def creation(params: Params) -> Item:
@@ -230,6 +228,8 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
     public = params.get("public_access")
     public = current["public_access"] if public is None else public
     cidrs = sorted(params.get("public_access_cidrs") or ())
+    if public and not current["public_access"] and not cidrs:
+        raise TrainiumError(f"{_OPEN}; name your networks")
     if public and cidrs and cidrs != current["public_access_cidrs"]:
         access["public_access_cidrs"] = cidrs
     if access:

@@ -94,6 +94,10 @@ def test_the_endpoint_is_never_open_to_everyone_unasked() -> None:
     with pytest.raises(TrainiumError, match="role_arn is empty"):
         check_new({**PARAMS, "role_arn": None}, False)
     check_new({**PARAMS, "role_arn": None, "subnets": []}, True)
+    private = cluster_of(made({**PARAMS, "public_access": False}))
+    with pytest.raises(TrainiumError, match="whole Internet"):
+        plan_cluster(private, {**PARAMS, "public_access": True, "public_access_cidrs": []})
+    assert not plan_cluster(private, {**PARAMS, "public_access": None, "public_access_cidrs": []}).changes
     network = creation(PARAMS)["resourcesVpcConfig"]
     assert network["endpointPrivateAccess"] and network["publicAccessCidrs"] == ["192.0.2.0/24"]
 
