@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware import image_names
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import eks_images, image_names
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES, family, is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import package_changes as plan
@@ -64,6 +64,12 @@ def neuron_sdk(
     return {"refused": "", **plan._asdict(), "torchvision": vision}
 
 
+@takes((str, float), "a release such as '2.29.1'")
+def eks_image_release(value: Any, kubernetes: Any) -> str:
+    """The newest release of EKS's Neuron image whose driver fits a release of the SDK."""
+    return eks_images.release_for(str(value), str(kubernetes))
+
+
 @takes(Mapping, "two dictionaries, wanted versions and installed packages")
 def package_changes(value: Any, installed: Mapping[str, Any], held: bool = True) -> dict[str, list[str]]:
     """Which of the wanted packages have to be installed, and which to be held."""
@@ -72,4 +78,6 @@ def package_changes(value: Any, installed: Mapping[str, Any], held: bool = True)
     return plan(value, installed, bool(held))
 
 
-FilterModule = filter_module(instance_hardware, image_system, image_of_sdk, neuron_sdk, package_changes)
+FilterModule = filter_module(
+    instance_hardware, image_system, image_of_sdk, neuron_sdk, eks_image_release, package_changes
+)

@@ -16,7 +16,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common import ru
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import Rule, sentence_of, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as dataset
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware import sdk
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware import eks_images, sdk
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import family
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.presets import PRESETS as ARCHITECTURES
@@ -120,6 +120,19 @@ def _sdk(value: Any, rule: Rule) -> str:
     return ""
 
 
+def _eks_release(value: Any, rule: Rule) -> str:
+    """A release of EKS's Neuron image against ``sdk`` and ``kubernetes``; an empty one is chosen."""
+    asked = str(rule.get("sdk") or ""), str(rule.get("kubernetes") or "")
+    try:
+        if value:
+            eks_images.check_release(str(value), *asked)
+        else:
+            eks_images.release_for(*asked)
+    except sdk.NeuronSdkError as error:
+        return f"{error}."
+    return ""
+
+
 def _dataset(value: Any, rule: Rule) -> str:
     try:
         dataset.source_kind(str(value))
@@ -180,6 +193,15 @@ def _job_needs(value: Any, rule: Rule) -> str:
 
 _NFS = {"type": "nfs", "source": "files.example.com:/export", "path": "/data"}
 SUBJECTS: dict[str, Subject] = {
+    "eks_release": Subject(
+        _eks_release,
+        (
+            Example("a driver that is too new", "1.34.9-20260714", {"sdk": "2.29.1", "kubernetes": "1.34"}),
+            Example("an image for another Kubernetes", "1.35.6-20260625", {"sdk": "2.29.1", "kubernetes": "1.34"}),
+            Example("no known image for the SDK", "", {"sdk": "2.33.0", "kubernetes": "1.34"}),
+        ),
+        frozenset({"sdk", "kubernetes"}),
+    ),
     "mounts": Subject(
         _mounts,
         (

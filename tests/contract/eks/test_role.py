@@ -1,0 +1,120 @@
+"""The role eks_cluster: from an account with nothing to nodes in a cluster, and the same again without a change."""
+
+from __future__ import annotations
+
+import base64
+import email
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.emulator.server.control import CALLER
+from tests.contract.network.conftest import Controller, changed, controller
+
+__all__ = ["controller"]
+Item = dict[str, Any]
+NAME = "bert"
+ADMIN = "arn:aws:iam::123456789012:role/ml"
+
+
+def play(controller: Controller, *roles: str) -> Path:
+    """The roles one after the other, as in the playbooks."""
+    include = "ansible.builtin.include_role"
+    return controller._play([{"name": role, include: {"name": f"trainium.cluster.{role}"}} for role in roles])
+
+
+@pytest.fixture(scope="module")
+def made(controller: Controller) -> Item:
+    """The cluster of all tests here, from an empty account, and what was promised before."""
+    controller.variables.update(
+        trainium_cluster_name=NAME,
+        trainium_backend="eks",
+        trainium_owner="me",
+        trainium_report_dir=str(controller.folder / "reports"),
+        trainium_eks_admins=[ADMIN],
+        network_address_service=f"{controller.api.url}/sandbox-api/address",
+    )
+    controller.client("iam").create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
+    controller.api.clear_calls()
+    promised = controller.run(play(controller, "network", "eks_cluster"), "--check", "--diff")
+    assert changed(promised) > 5 and controller.api.writes() == []
+    done = controller.run(play(controller, "network", "eks_cluster"))
+    assert changed(done) > 5
+    return {"promised": promised.stdout, "done": done.stdout}
+
+
+def test_a_cluster_with_nodes_that_have_every_interface(controller: Controller, made: Item) -> None:
+    eks, ec2 = controller.client("eks"), controller.ec2
+    cluster = eks.describe_cluster(name=NAME)["cluster"]
+    network = cluster["resourcesVpcConfig"]
+    assert (cluster["status"], cluster["version"]) == ("ACTIVE", "1.35")
+    assert network["publicAccessCidrs"] == [f"{CALLER}/32"] and network["endpointPrivateAccess"]
+    assert cluster["tags"] == {"trainium:cluster": NAME, "trainium:owner": "me"}
+    assert ADMIN in eks.list_access_entries(clusterName=NAME)["accessEntries"]
+    group = eks.describe_nodegroup(clusterName=NAME, nodegroupName="trainium")["nodegroup"]
+    # The newest image whose driver fits SDK 2.29.1, not the recommended one.
+    assert (group["releaseVersion"], group["amiType"]) == ("1.35.6-20260625", "AL2023_x86_64_NEURON")
+    assert group["labels"] == {"trainium.cluster/group": "trainium"} and len(group["subnets"]) == 1
+    assert len(eks.describe_nodegroup(clusterName=NAME, nodegroupName="system")["nodegroup"]["subnets"]) >= 2
+    mine = [{"Name": "tag:eks:nodegroup-name", "Values": ["trainium"]}]
+    nodes = [node for found in ec2.describe_instances(Filters=mine)["Reservations"] for node in found["Instances"]]
+    assert [len(node["NetworkInterfaces"]) for node in nodes] == [8, 8]
+    assert {node["Placement"]["GroupName"] for node in nodes} == {"bert-trainium"}
+    groups = {one["GroupId"] for one in nodes[0]["NetworkInterfaces"][0]["Groups"]}
+    assert network["clusterSecurityGroupId"] in groups and len(groups) == 2
+    assert {tag["Key"]: tag["Value"] for tag in nodes[0]["Tags"]}["trainium:role"] == "kubernetes"
+    hosts = controller.api.control("GET", "hosts")
+    host = next(one for one in hosts if one["instance_id"] == nodes[0]["InstanceId"])
+    kinds = [part.get_content_type() for part in email.message_from_bytes(base64.b64decode(host["user_data"])).walk()]
+    assert kinds[1:] == ["text/x-shellscript", "application/node.eks.aws"]
+
+
+def test_subnets_are_for_load_balancers_and_nobody_logs_in(controller: Controller, made: Item) -> None:
+    subnets = controller.ec2.describe_subnets(Filters=[{"Name": "tag:trainium:cluster", "Values": [NAME]}])["Subnets"]
+    tags = [{tag["Key"]: tag["Value"] for tag in subnet["Tags"]} for subnet in subnets]
+    for one in tags:
+        assert one[f"kubernetes.io/role/{'elb' if one['trainium:subnet'] == 'public' else 'internal-elb'}"] == "1"
+    assert len({subnet["AvailabilityZone"] for subnet in subnets}) >= 2
+    filters = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]
+    (group,) = controller.ec2.describe_security_groups(Filters=filters)["SecurityGroups"]
+    assert [rule.get("FromPort") for rule in group["IpPermissions"]] == [None]
+    assert controller.ec2.describe_key_pairs()["KeyPairs"] == []
+
+
+def test_roles_have_what_they_need_and_no_more(controller: Controller, made: Item) -> None:
+    iam = controller.client("iam")
+    for name, policies in (
+        ("bert-eks-cluster", {"AmazonEKSClusterPolicy"}),
+        ("bert-eks-node", {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy"}),
+    ):
+        attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
+        assert {policy["PolicyName"] for policy in attached} == policies
+        assert {"Key": "trainium:cluster", "Value": NAME} in iam.get_role(RoleName=name)["Role"]["Tags"]
+    assert iam.list_instance_profiles()["InstanceProfiles"] == []
+
+
+def test_the_kubeconfig_is_for_its_owner_alone(controller: Controller, made: Item) -> None:
+    path = controller.folder / "reports" / "bert.kubeconfig"
+    assert path.stat().st_mode & 0o777 == 0o600
+    written = yaml.safe_load(path.read_text())
+    cluster = controller.client("eks").describe_cluster(name=NAME)["cluster"]
+    assert written["clusters"][0]["cluster"] == {
+        "server": cluster["endpoint"],
+        "certificate-authority-data": cluster["certificateAuthority"]["data"],
+    }
+    command = written["users"][0]["user"]["exec"]
+    assert [command["command"], *command["args"]][:4] == ["aws", "--region", "us-west-2", "eks"]
+    assert written["contexts"][0]["context"]["namespace"] == "trainium"
+
+
+def test_a_second_run_changes_nothing(controller: Controller, made: Item) -> None:
+    controller.api.clear_calls()
+    assert changed(controller.run(play(controller, "network", "eks_cluster"))) == 0
+    assert controller.api.writes() == []
+
+
+def test_a_name_belongs_to_one_backend(controller: Controller, made: Item) -> None:
+    said = controller.cases(("trainium:backend", {"trainium_backend": "ec2"}), ("trainium:backend", {}))
+    assert "were made with trainium_backend eks" in said[0] and said[1] == ""

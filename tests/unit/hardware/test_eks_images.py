@@ -1,0 +1,72 @@
+"""EKS's images against the SDK: driver and runtime fit, or the sentence names the image that does."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.eks_images import (
+    IMAGES,
+    check_release,
+    release_for,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import NeuronSdkError, numbers
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import RELEASES
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("sdk", "kubernetes", "release"),
+    [
+        ("2.29.1", "1.34", "1.34.9-20260625"),
+        ("2.30.0", "1.35", "1.35.6-20260625"),
+        ("2.31.1", "1.36", "1.36.2-20260714"),
+        ("2.26.1", "1.33", "1.33.13-20260625"),
+    ],
+)
+def test_the_newest_image_whose_driver_fits(sdk: str, kubernetes: str, release: str) -> None:
+    assert release_for(sdk, kubernetes) == release
+    check_release(release, sdk, kubernetes)
+
+
+@given(
+    st.sampled_from([release.sdk for release in RELEASES]), st.sampled_from(["1.33", "1.34", "1.35", "1.36", "1.40"])
+)
+def test_what_is_chosen_is_not_refused_and_what_is_refused_has_advice(sdk: str, kubernetes: str) -> None:
+    try:
+        chosen = release_for(sdk, kubernetes)
+    except NeuronSdkError as error:
+        assert "name a newer release in eks_cluster_release_version" in str(error)
+        return
+    check_release(chosen, sdk, kubernetes)
+    for image in IMAGES:
+        for day in (image.first, image.last):
+            try:
+                check_release(f"{kubernetes}.1-{day}", sdk, kubernetes)
+            except NeuronSdkError as error:
+                assert chosen in str(error)
+
+
+@pytest.mark.parametrize(
+    ("release", "sdk", "sentence"),
+    [
+        # nrt_init fails with the recommended image and the last XLA training image.
+        ("1.34.9-20260714", "2.29.1", "has the driver 2.29.0.0, and the runtime 2.31.24.0 of Neuron SDK 2.29.1"),
+        ("1.34.9-20260714", "2.30.0", "set eks_cluster_release_version to 1.34.9-20260625"),
+        ("1.34.4-20260403", "2.30.0", "has the driver 2.26.10.0"),
+        ("1.34.9-20261001", "2.29.1", "has the driver 2.29.0.0 or newer"),
+        ("1.34.0-20200101", "2.29.1", "has a driver that is not known"),
+        ("1.35.6-20260625", "2.29.1", "is for Kubernetes 1.35 and the cluster has 1.34"),
+        ("recommended", "2.29.1", "is no release of EKS's images"),
+        ("1.34.9-20260625", "9.9", "is not one that this collection knows"),
+    ],
+)
+def test_what_does_not_fit(release: str, sdk: str, sentence: str) -> None:
+    with pytest.raises(NeuronSdkError, match=sentence):
+        check_release(release, sdk, "1.34")
+
+
+def test_newer_images_are_for_newer_sdks_and_the_table_is_in_order() -> None:
+    check_release("1.36.5-20261101", "2.33.0", "1.36")
+    assert [image.first for image in IMAGES] == sorted((image.first for image in IMAGES), reverse=True)
+    drivers = [numbers(image.driver) for image in IMAGES]
+    assert drivers == sorted(drivers, reverse=True)
