@@ -17,14 +17,58 @@ from typing import Any
 import yaml
 
 Object = dict[str, Any]
-ROLE = yaml.safe_load((Path(__file__).parents[3] / "docs/rbac/researcher.yml").read_text())
+ROLE = yaml.safe_load((Path(__file__).parents[3] / "roles/eks_addons/files/researcher.yml").read_text())
 NOW = "2026-11-23T07:00:00Z"
 TOKEN = "a-token"
-NAMESPACED = {
-    *("api/v1/configmaps", "api/v1/secrets", "api/v1/services", "api/v1/pods", "api/v1/events"),
-    *("apis/batch/v1/jobs", "apis/batch.volcano.sh/v1alpha1/jobs"),
+# Group and version, plural -> kind, and whether it is in a namespace.
+KINDS = {
+    ("api/v1", "configmaps"): ("ConfigMap", True),
+    ("api/v1", "secrets"): ("Secret", True),
+    ("api/v1", "services"): ("Service", True),
+    ("api/v1", "serviceaccounts"): ("ServiceAccount", True),
+    ("api/v1", "pods"): ("Pod", True),
+    ("api/v1", "events"): ("Event", True),
+    ("api/v1", "namespaces"): ("Namespace", False),
+    ("api/v1", "nodes"): ("Node", False),
+    ("apis/apps/v1", "daemonsets"): ("DaemonSet", True),
+    ("apis/apps/v1", "deployments"): ("Deployment", True),
+    ("apis/batch/v1", "jobs"): ("Job", True),
+    ("apis/batch.volcano.sh/v1alpha1", "jobs"): ("Job", True),
+    ("apis/scheduling.volcano.sh/v1beta1", "queues"): ("Queue", False),
+    ("apis/rbac.authorization.k8s.io/v1", "clusterroles"): ("ClusterRole", False),
+    ("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"): ("ClusterRoleBinding", False),
+    ("apis/rbac.authorization.k8s.io/v1", "roles"): ("Role", True),
+    ("apis/rbac.authorization.k8s.io/v1", "rolebindings"): ("RoleBinding", True),
+    ("apis/storage.k8s.io/v1", "csidrivers"): ("CSIDriver", False),
 }
-_PATH = re.compile(r"(apis?/[a-z0-9./]+?)/namespaces/([^/]+)/([a-z]+)(?:/([^/]+))?(/log)?")
+VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_PATH = re.compile(r"(api/v1|apis/[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/log)?")
+
+
+def discovered(path: str) -> Object | None:
+    """What a client reads before it uses a kind by its name; None for another path."""
+    versions = dict.fromkeys(version for version, _plural in KINDS)
+    if path == "version":
+        return {"major": "1", "minor": "34", "gitVersion": "v1.34.0"}
+    if path == "api":
+        return {"kind": "APIVersions", "versions": ["v1"]}
+    if path == "apis":
+        groups = []
+        for version in versions:
+            if version != "api/v1":
+                _apis, group, number = version.split("/")
+                one = {"groupVersion": f"{group}/{number}", "version": number}
+                groups.append({"name": group, "versions": [one], "preferredVersion": one})
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    if path in versions:
+        resources = [
+            {"name": plural, "singularName": kind.lower(), "kind": kind, "namespaced": inside, "verbs": VERBS}
+            for (version, plural), (kind, inside) in KINDS.items()
+            if version == path
+        ]
+        group = path.removeprefix("apis/").removeprefix("api/")
+        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": resources}
+    return None
 
 
 class RefusalError(Exception):
@@ -57,6 +101,8 @@ class Cluster:
         # (verb, resource) -> refusal, such as ("POST", "jobs").
         self.refusals: dict[tuple[str, str], RefusalError] = {}
         self.has_volcano = True
+        # Whether whoever asks may do everything, and not what the Role says only.
+        self.admin = False
         self.lock = threading.Lock()
         cluster = self
 
@@ -68,18 +114,21 @@ class Cluster:
 
             def answer(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
+                # Which is JSON as well, but for what is applied.
+                body = yaml.safe_load(self.rfile.read(length)) if length else None
                 try:
                     if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                         raise RefusalError(401, "Unauthorized", "Unauthorized")
                     with cluster.lock:
-                        code, found = cluster.route(self.command, self.path, body)
+                        applied = "apply-patch" in (self.headers.get("Content-Type") or "")
+                        code, found = cluster.route(self.command, self.path, body, applied)
                 except RefusalError as refusal:
                     code = refusal.code
                     found = {"kind": "Status", "status": "Failure", "code": code, "reason": refusal.reason}
                     found["message"] = str(refusal)
                 content = found.encode() if isinstance(found, str) else json.dumps(found).encode()
                 self.send_response(code)
+                self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
@@ -104,17 +153,20 @@ class Cluster:
         self.server.shutdown()
         self.server.server_close()
 
-    def route(self, verb: str, path: str, body: Any) -> tuple[int, Any]:
+    def route(self, verb: str, path: str, body: Any, applied: bool = False) -> tuple[int, Any]:
         url = urllib.parse.urlsplit(path)
         query = dict(urllib.parse.parse_qsl(url.query))
         dry = query.get("dryRun") == "All" or (verb == "DELETE" and body and body.get("dryRun") == ["All"])
         self.calls.append((verb + (" dry" if dry else ""), url.path))
         path = url.path.strip("/")
-        if path.startswith("api/v1/namespaces") and path.count("/") <= 3 and not path.endswith("events"):
-            return self._namespace(verb, path.removeprefix("api/v1/namespaces").strip("/"), body, dry)
+        known = discovered(path)
+        if known:
+            return 200, known
         found = _PATH.fullmatch(path)
         resource = f"{found[1]}/{found[3]}" if found else ""
-        if not found or resource not in NAMESPACED or ("volcano" in resource and not self.has_volcano):
+        if found and resource == "api/v1/namespaces":
+            return self._namespace(verb, found[4] or "", body, dry)
+        if not found or (found[1], found[3]) not in KINDS or ("volcano" in resource and not self.has_volcano):
             raise RefusalError(404, "NotFound", "the server could not find the requested resource")
         self._check_role(verb, found[1].removeprefix("apis/").split("/")[0], found)
         if (verb, found[3]) in self.refusals:
@@ -124,10 +176,34 @@ class Cluster:
                 raise RefusalError(400, "BadRequest", f'container "training" in pod "{found[4]}" is waiting to start')
             lines = self.logs[found[4]].splitlines(keepends=True)
             return 200, "".join(lines[-int(query["tailLines"]) :] if "tailLines" in query else lines)
-        return self._object(verb, (resource, found[2], found[4] or ""), body, query, dry)
+        key = (resource, found[2] or "", found[4] or "")
+        if applied and key not in self.objects:
+            self._object("POST", key, body, query, dry)
+            self._run(key)
+            return 201, self.objects.get(key, body)
+        return self._object(verb, key, body, query, dry)
+
+    def _run(self, key: tuple[str, str, str]) -> None:
+        """What is applied runs at once."""
+        found = self.objects.get(key, {})
+        done = [{"type": "Complete", "status": "True"}]
+        counted = ("desiredNumberScheduled", "updatedNumberScheduled", "numberReady")
+        status: dict[str, Object] = {
+            "DaemonSet": {"observedGeneration": 1, **dict.fromkeys(counted, 1)},
+            "Deployment": {"observedGeneration": 1, "replicas": 1, "availableReplicas": 1},
+            "Job": {"conditions": done},
+            "Queue": {"state": "Open"},
+        }
+        if found.get("kind") in status:
+            found["metadata"]["generation"] = 1
+            found["status"] = status[found["kind"]]
+        if found.get("kind") == "Deployment":
+            found["spec"].setdefault("replicas", 1)
 
     def _check_role(self, verb: str, group: str, found: re.Match[str]) -> None:
-        """The modules do with what docs/rbac gives a researcher."""
+        """The modules do with what a researcher has."""
+        if self.admin:
+            return
         named = {"GET": "get" if found[4] else "list", "POST": "create", "PATCH": "patch", "DELETE": "delete"}[verb]
         wanted = ("" if group == "api" else group, found[3] + ("/log" if found[5] else ""), named)
         if not any(
@@ -139,13 +215,13 @@ class Cluster:
     def _namespace(self, verb: str, name: str, body: Any, dry: bool) -> tuple[int, Any]:
         if (verb, "namespaces") in self.refusals:
             raise self.refusals[verb, "namespaces"]
-        if verb == "POST":
+        if verb in ("POST", "PATCH"):
             if not dry:
                 self.namespaces.add(body["metadata"]["name"])
             return 201, body
         if name not in self.namespaces:
             raise RefusalError(404, "NotFound", f'namespaces "{name}" not found')
-        return 200, {"metadata": {"name": name}}
+        return 200, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
     def _object(self, verb: str, key: tuple[str, str, str], body: Any, query: Any, dry: bool) -> tuple[int, Any]:
         resource, namespace, name = key
@@ -159,10 +235,10 @@ class Cluster:
             ]
             # A list says once of what its items are.
             bare = [{name: one[name] for name in one if name not in ("apiVersion", "kind")} for one in labelled]
-            return 200, {"items": bare}
+            return 200, {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": bare}
         if verb == "POST":
             name = body["metadata"]["name"]
-            if namespace not in self.namespaces:
+            if namespace and namespace not in self.namespaces:
                 raise RefusalError(404, "NotFound", f'namespaces "{namespace}" not found')
             if (resource, namespace, name) in self.objects:
                 raise RefusalError(409, "AlreadyExists", f'{resource.rpartition("/")[2]} "{name}" already exists')

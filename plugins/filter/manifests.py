@@ -1,0 +1,32 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Filters kubernetes_manifests and kubernetes_mirrored; documented in the YAML files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import manifests
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
+from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
+
+
+@takes(str, "the text of a manifest")
+def kubernetes_manifests(value: Any, mirrors: Mapping[str, str] | None = None, namespace: str = "") -> list[Any]:
+    """The objects of a manifest."""
+    text = manifests.mirrored(value, plain(mirrors or {}))
+    try:
+        found = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        raise ValueError(f"the manifest is no YAML ({' '.join(str(error).split())[:200]})") from None
+    return manifests.in_namespace(found, namespace)
+
+
+@takes(str, "an address or the name of an image")
+def kubernetes_mirrored(value: Any, mirrors: Mapping[str, str]) -> str:
+    """Where to find it."""
+    return manifests.mirrored(value, plain(mirrors))
+
+
+FilterModule = filter_module(kubernetes_manifests, kubernetes_mirrored)

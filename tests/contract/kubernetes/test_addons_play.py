@@ -1,0 +1,115 @@
+"""Role eks_addons as a user runs it, with small manifests in place of those of releases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.contract.kubernetes.api import Cluster
+from tests.contract.warm_python import warm_python
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+ROLE = REPOSITORY / "roles/eks_addons"
+PLAY = [
+    {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "tasks": [{"ansible.builtin.include_role": {"name": "trainium.cluster.eks_addons"}}],
+    }
+]
+
+
+def named(kind: str, name: str, version: str = "apps/v1", **more: Any) -> dict[str, Any]:
+    image = {"containers": [{"name": "a", "image": "docker.io/volcanosh/a:1"}]}
+    spec = {"template": {"metadata": {}, "spec": image}} if version == "apps/v1" else {}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **more}, "spec": spec}
+
+
+VOLCANO = [
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "volcano-system"}},
+    *(
+        named("Deployment", f"volcano-{part}", namespace="volcano-system")
+        for part in ("admission", "controllers", "scheduler")
+    ),
+    named("Job", "volcano-admission-init", "batch/v1", namespace="volcano-system"),
+]
+# Which names no namespace.
+LABELS = {"app.kubernetes.io/name": "aws-fsx-csi-driver"}
+LUSTRE = [named("DaemonSet", "fsx-csi-node", labels=LABELS), named("Deployment", "fsx-csi-controller", labels=LABELS)]
+
+
+def node(neuron: int, efa: int) -> dict[str, Any]:
+    labels = {"node.kubernetes.io/instance-type": "trn1.32xlarge"}
+    allocatable = {"aws.amazon.com/neuron": str(neuron), "vpc.amazonaws.com/efa": str(efa)}
+    return {"metadata": {"name": "node-1", "labels": labels}, "status": {"allocatable": allocatable}}
+
+
+def play(cluster: Cluster, folder: Path, *arguments: str, **variables: Any) -> str:
+    files = {}
+    for name, objects in (("volcano", VOLCANO), ("lustre", LUSTRE)):
+        content = yaml.safe_dump_all(objects).encode()
+        (folder / f"{name}.yaml").write_bytes(content)
+        checksum = hashlib.sha256(content).hexdigest()
+        files[name] = [{"url": f"https://release.example/{name}.yaml", "checksum": f"sha256:{checksum}"}]
+    (folder / "play.json").write_text(json.dumps(PLAY))
+    known = {
+        "ansible_python_interpreter": warm_python("kubernetes.dynamic"),
+        "trainium_kubeconfig": str(cluster.kubeconfig),
+        "trainium_instance_type": "trn1.32xlarge",
+        "trainium_node_count": 1,
+        "eks_addons_volcano_files": files["volcano"],
+        "eks_addons_lustre_driver_files": files["lustre"],
+        "eks_addons_mirrors": {"https://release.example/": f"file://{folder}/", "docker.io/": "mirror.example/"},
+        "eks_addons_cache": str(folder / "cache"),
+        "eks_addons_researchers": ["researchers"],
+        "eks_addons_ready_timeout": 2,
+        **variables,
+    }
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", *arguments]
+    command += [str(folder / "play.json"), "-e", json.dumps(known)]
+    environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=300
+    )
+    return done.stdout + done.stderr
+
+
+def test_all_is_brought_and_waited_for_once(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.admin = True
+    cluster.namespaces.add("kube-system")
+    cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 8)
+    said = play(cluster, tmp_path)
+    assert "failed=0" in said, said
+    assert cluster.named("daemonsets", "kube-system") == [
+        *("aws-efa-k8s-device-plugin", "fsx-csi-node", "neuron-device-plugin"),
+    ]
+    assert cluster.named("roles", "trainium") == cluster.named("rolebindings", "trainium") == ["trainium-researcher"]
+    assert cluster.objects["apis/scheduling.volcano.sh/v1beta1/queues", "", "trainium"]["spec"]["weight"] == 1
+    admission = cluster.objects["apis/apps/v1/deployments", "volcano-system", "volcano-admission"]
+    assert admission["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror.example/volcanosh/a:1"
+    again = play(cluster, tmp_path)
+    assert ("changed=0" in again, "failed=0" in again) == (True, True), again
+
+
+def test_a_node_without_all_its_devices_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.admin = True
+    cluster.namespaces.add("kube-system")
+    cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 7)
+    said = play(cluster, tmp_path, eks_addons_volcano=False, eks_addons_lustre_driver=False)
+    assert "16 Neuron devices and 8 EFA interfaces: node-1 (neuron 16, efa 7)" in " ".join(said.split()), said
+
+
+@pytest.mark.parametrize("name", ["volcano", "lustre_driver"])
+def test_what_is_fetched_is_pinned_by_version_and_checksum(name: str) -> None:
+    found = yaml.safe_load((ROLE / "vars/main.yml").read_text())[f"__eks_addons_{name}_files"]
+    assert all(one["checksum"].startswith("sha256:") and len(one["checksum"]) == 71 for one in found)
+    assert "/v1." in found[0]["url"] + yaml.safe_load((ROLE / "vars/main.yml").read_text())["__eks_addons_lustre_base"]
