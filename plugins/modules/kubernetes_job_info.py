@@ -143,6 +143,12 @@ trainings:
   type: list
   elements: dict
   sample: []
+warned:
+  description: What the namespace's events warn of, C(time) and C(message) each.
+  returned: without O(name)
+  type: list
+  elements: dict
+  sample: []
 saved:
   description: The logs that were written.
   returned: success
@@ -165,7 +171,7 @@ def main() -> None:
     try:
         api = Api(options["kubeconfig"], options["context"], options["namespace"])
         if not options["name"]:
-            module.exit_json(changed=False, trainings=runner.look_at_all(api))
+            module.exit_json(changed=False, **runner.look_at_all(api))
         seen = runner.look(api, options["name"], options["steps"], success=options["success"])
         saved = runner.save_logs(api, options["name"], options["logs"], seen["ended"]) if options["logs"] else []
     except ImportError:

@@ -63,15 +63,13 @@ def look(
     return seen
 
 
-def look_at_all(api: Api) -> list[dict[str, Any]]:
-    """All trainings of the namespace, the newest first, from one list of each kind."""
+def look_at_all(api: Api) -> dict[str, Any]:
+    """All ``trainings`` of the namespace, the newest first, and what it ``warned`` of, from one list of each kind."""
     apps: dict[str, list[Object]] = {}
     selector = f"{names.MANAGED_BY}={names.MANAGER}"
     for job in [*api.listed("Job", selector), *api.volcano_jobs(selector)]:
         apps.setdefault(states.app_of(job), []).append(job)
-    if not apps:
-        return []
-    pods, events = api.listed("Pod"), api.listed("Event")
+    pods, events = api.listed("Pod") if apps else [], api.listed("Event")
     seen = []
     for app, jobs in apps.items():
         part = (jobs[0]["metadata"].get("labels") or {}).get(names.PART)
@@ -84,7 +82,8 @@ def look_at_all(api: Api) -> list[dict[str, Any]]:
         state = states.state_of(app, jobs, own, events, log)
         made = max(job["metadata"]["creationTimestamp"] for job in jobs)
         seen.append({**state, "made_at": states.moment(made), "line": job_text(state)})
-    return sorted(seen, key=lambda one: -one["made_at"])
+    seen.sort(key=lambda one: -one["made_at"])
+    return {"trainings": seen, "warned": states.warnings(events)}
 
 
 def _app_of_pod(pod: Object) -> str:

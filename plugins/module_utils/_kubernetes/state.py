@@ -253,6 +253,17 @@ def state_of(
     }
 
 
+def warnings(events: Sequence[Object]) -> list[dict[str, str]]:
+    """What controllers, scheduler and nodes warn of, each once, the newest last."""
+    found: dict[str, str] = {}
+    for one in sorted(events, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or "")):
+        if one.get("type") == "Warning":
+            subject = one["involvedObject"]
+            text = f"{subject.get('kind', '')} {subject.get('name', '')}: {one.get('reason')}: {one.get('message')}"
+            found[_sentence(text)] = str(one.get("lastTimestamp") or one.get("eventTime") or "")
+    return [{"time": time, "message": text} for text, time in found.items()]
+
+
 def without_success(silent: Sequence[Object], success: str) -> dict[str, Any]:
     """What to update the state of a job with that has ended well, but of which these pods have not said so."""
     if not silent:

@@ -21,7 +21,7 @@ PLAY = [
         "connection": "local",
         "gather_facts": False,
         "tasks": [
-            {"ansible.builtin.include_role": {"name": "trainium.cluster.training_job", "tasks_from": "{{ file }}"}}
+            {"ansible.builtin.include_role": {"name": "trainium.cluster.{{ role }}", "tasks_from": "{{ file }}"}}
         ],
     }
 ]
@@ -70,6 +70,8 @@ def play(cluster: Cluster, folder: Path, file: str = "main", **variables: Any) -
         "ansible_python_interpreter": warm_python("kubernetes.config"),
         "ansible_playbook_python": warm_python("kubernetes.config"),
         "file": file,
+        "role": "training_job",
+        "trainium_region": "us-west-2",
         "trainium_kubeconfig": str(cluster.kubeconfig),
         "trainium_training": TRAINING,
         "trainium_node_count": 2,
@@ -122,5 +124,8 @@ def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> 
     assert json.loads((tmp_path / "reports/report.json").read_text())["processes"] == 64
     assert "hf_secret_value" not in said
     status = play(cluster, tmp_path, "kubernetes_status")
+    cluster.event("Pod", "own-0", "Failed", 'Failed to pull image "registry.example/own:1": not found')
+    found = play(cluster, tmp_path, "main", role="diagnose", trainium_backend="eks", trainium_cluster_name="a")
+    assert "image cannot be pulled (events of Kubernetes)" in found, found
     # One line, of the training: the others have ended.
     assert (status.count("COMPLETED"), "failed=0" in status) == (1, True), status
