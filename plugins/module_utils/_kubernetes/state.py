@@ -215,6 +215,9 @@ def state_of(
         reason = f"{first[0]['metadata']['name']}: {first[1]}{more}"
     elif state == "PENDING" and not current:
         reason = _without_pods(jobs, events)
+    elif state == "PENDING":
+        failed = [pod["metadata"]["name"] for pod in current if (pod.get("status") or {}).get("phase") == "Failed"]
+        reason = f"{', '.join(failed)} failed, and is to be made anew" if failed else "not all of its pods are made yet"
     elif state in ("FAILED", "CANCELLED"):
         reason = _failure(jobs)
     if state == "RUNNING" and held:

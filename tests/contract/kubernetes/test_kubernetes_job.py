@@ -89,7 +89,12 @@ def test_logs_of_all_ranks_are_brought_at_the_end(cluster: Cluster, run: Run, tm
 def test_one_that_failed_is_submitted_anew(cluster: Cluster, run: Run) -> None:
     app = submitted(run)
     terminated = {"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]}
+    cluster.pod(f"{app}-0", RUNNING, "node-0")
     cluster.pod(f"{app}-1", terminated, "node-1")
+    # Its Job waits before it makes another.
+    seen = run("kubernetes_job_info", name=app)
+    assert (seen["state"], seen["ended"]) == ("PENDING", False)
+    assert seen["reason"] == f"{app}-1-a failed, and is to be made anew"
     cluster.finish(f"{app}-1", "Failed", "Job has reached the specified backoff limit")
     seen = run("kubernetes_job_info", name=app)
     assert (seen["state"], seen["reason"]) == ("FAILED", "Job has reached the specified backoff limit")

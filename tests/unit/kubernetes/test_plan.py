@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+from ansible_collections.trainium.cluster.plugins.filter.manifests import kubernetes_manifests
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
 
 from tests.unit.kubernetes.definitions import SITE, completed
@@ -129,6 +133,26 @@ def test_names_are_dns_labels_with_room_for_volcano(name: str) -> None:
     assert app[0].isalpha()
 
 
+def device_plugins() -> list[dict[str, Any]]:
+    """As the role eks_addons renders them."""
+    role = Path(__file__).parents[3] / "roles/eks_addons"
+    defaults = yaml.safe_load((role / "defaults/main.yml").read_text())
+    known = {"eks_addons_namespace": "trainium", "eks_addons_instance_type": "trn1.32xlarge", "__eks_addons_efa": True}
+    templar = Templar(loader=DataLoader(), variables={**defaults, **known})
+    text = templar.template(trust_as_template((role / "templates/plugins.yaml.j2").read_text()))
+    return kubernetes_manifests(str(text), {"public.ecr.aws/": "mirror.example/"})
+
+
+def test_the_device_plugins_come_from_the_mirror_and_run_on_trainium_nodes() -> None:
+    neuron, efa = (one["spec"]["template"]["spec"] for one in device_plugins() if one["kind"] == "DaemonSet")
+    assert neuron["containers"][0]["image"].startswith("mirror.example/neuron/neuron-device-plugin:")
+    # As root, or it ends in CreateContainerConfigError.
+    assert efa["containers"][0]["securityContext"]["runAsUser"] == 0
+    for pod in (neuron, efa):
+        terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert terms["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] == ["trn1.32xlarge"]
+
+
 def test_the_objects_are_valid_by_current_schemas(validator: Path) -> None:
     """kubernetes-validate knows no client; it is installed in an environment of its own."""
     program = (
@@ -139,7 +163,7 @@ def test_the_objects_are_valid_by_current_schemas(validator: Path) -> None:
     )
     done = subprocess.run(
         [str(validator), "-c", program],
-        input=json.dumps(objects({"env": {"A": 1}})),
+        input=json.dumps([*objects({"env": {"A": 1}}), *device_plugins()]),
         capture_output=True,
         text=True,
         check=False,
