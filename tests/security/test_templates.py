@@ -346,8 +346,9 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
         yield text.replace(job["digest"], "0" * 12), arguments
 
 
-def check_job(bash: Bash, path: Place, value: Any, everything: dict[str, Any] = EVERYTHING) -> bool:
+def check_job(bash: Bash, path: Place, value: Any, everything: dict[str, Any] | None = None) -> bool:
     """Whether another value in one place of all that goes into a job is accepted; then its scripts are tried."""
+    everything = everything or EVERYTHING
     made = replaced(everything, path, value) if path else everything
     job = accepted(made["definition"], made["context"])
     if job is None:

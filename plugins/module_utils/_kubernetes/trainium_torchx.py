@@ -19,7 +19,7 @@ import shlex
 from typing import Any
 
 try:
-    import torchx.specs as specs
+    from torchx import specs
 except ImportError:  # Whoever wants `appdef` only.
 
     class specs:  # type: ignore[no-redef]  # noqa: N801

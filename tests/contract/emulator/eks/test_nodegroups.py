@@ -140,7 +140,11 @@ def test_nodes_that_cannot_be_had_or_cannot_join_fail_the_group(kubernetes: Kube
     bare = kubernetes.make_role("bare", "ec2.amazonaws.com")
     other = kubernetes.group_asked(nodegroupName="other", nodeRole=bare, amiType=None, releaseVersion=None)
     kubernetes.eks.create_nodegroup(**other)
-    look = lambda: kubernetes.eks.describe_nodegroup(clusterName="c1", nodegroupName="other")["nodegroup"]  # noqa: E731
+
+    def look() -> dict[str, Any]:
+        found: dict[str, Any] = kubernetes.eks.describe_nodegroup(clusterName="c1", nodegroupName="other")["nodegroup"]
+        return found
+
     assert kubernetes.until("CREATE_FAILED", look)["health"]["issues"][0]["code"] == "NodeCreationFailure"
 
 
