@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -173,8 +174,19 @@ def _file(value: Any, rule: Rule) -> str:
     )
 
 
+def _lacking(program: str, least: str) -> str:
+    """What there must be, '' where it is there; ``least`` is the lowest version that will do."""
+    path = shutil.which(program)
+    if not path or not least:
+        return "" if path else program
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    there, wanted = ([int(part) for part in re.findall(r"\d+", text)] for text in (said, least))
+    return f"{program} {least} or newer" if there < wanted else ""
+
+
 def _programs(_value: Any, rule: Rule) -> str:
-    missing = [program for program in rule.get("programs") or () if not shutil.which(program)]
+    least = rule.get("least") or {}
+    missing = [text for program in rule.get("programs") or () if (text := _lacking(program, least.get(program, "")))]
     usual = "{variable} needs {value} on this machine, which is not installed here; install it."
     return sentence_of({"sentence": usual, **rule}, "", " and ".join(missing)) if missing else ""
 
@@ -268,7 +280,7 @@ SUBJECTS: dict[str, Subject] = {
     "programs": Subject(
         _programs,
         (Example("a program that is not installed", "ssm", {"programs": ["no-such-program"]}),),
-        frozenset({"programs"}),
+        frozenset({"programs", "least"}),
     ),
     "architecture": Subject(_architecture, (Example("a name that no preset has", "trn1_static"),)),
     "job_needs": Subject(

@@ -204,6 +204,12 @@ def _resources(
         parameter = given["Name"]
         owner = "" if parameter.startswith("/aws/service/") else ACCOUNT
         return [(f"arn:aws:ssm:{region}:{owner}:parameter/{parameter.lstrip('/')}", {})]
+    if (service, name) == ("ssm", "StartSession"):
+        # As with the condition ssm:SessionDocumentAccessCheck: the usual document, a shell, is asked for as well.
+        document = given.get("DocumentName") or "SSM-SessionManagerRunShell"
+        owner = "" if document.startswith("AWS-") else ACCOUNT
+        documents = [(f"arn:aws:ssm:{region}:{owner}:document/{document}", {})]
+        return _of_ec2(f"arn:aws:ec2:{region}:{ACCOUNT}", region, {"Target": given["Target"]}) + documents
     if service == "cloudformation" and given.get("StackName"):
         stack = given["StackName"]
         return [(stack if stack.startswith("arn:") else f"{where}:stack/{stack}/sandbox", {})]

@@ -16,7 +16,7 @@ Need = dict[str, Any]
 
 JUDGED = (
     *("aws:CalledVia", "aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"),
-    *("ec2:CreateAction", "iam:AWSServiceName"),
+    *("ec2:CreateAction", "iam:AWSServiceName", "ssm:resourceTag/"),
 )
 
 
@@ -35,7 +35,8 @@ def _covers(statement: dict[str, Any], need: Need, arn: str, tags: dict[str, str
         return False
     if need["context"] is None:
         return True
-    context = {**need["context"], **{f"aws:ResourceTag/{key}": [value] for key, value in tags.items()}}
+    known = {f"{prefix}esourceTag/{key}": [tags[key]] for key in tags for prefix in ("aws:R", "ssm:r")}
+    context = {**need["context"], **known}
     return all(
         _holds(operator, values, context.get(key, []))
         for operator, wanted in statement.get("Condition", {}).items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from sandbox.emulator.access.policy import DeniedError
 from sandbox.emulator.server.protocol import Start, answer_json
 from sandbox.emulator.services import sessions
 from sandbox.network import forward
@@ -15,7 +16,10 @@ SECONDS = 10.0  # for a host to take the connection
 
 def carry(environ: dict[str, Any], start: Start) -> list[bytes]:
     """Be a session's connection until both sides have ended it."""
-    place = sessions.take(environ["PATH_INFO"].removeprefix(sessions.PATH), environ.get(TOKEN, ""))
+    try:
+        place = sessions.take(environ["PATH_INFO"].removeprefix(sessions.PATH), environ.get(TOKEN, ""))
+    except DeniedError as error:
+        return answer_json(start, "403 Forbidden", {"error": str(error)})
     if place is None:
         return answer_json(start, "403 Forbidden", {"error": "There is no such session."})
     try:

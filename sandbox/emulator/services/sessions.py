@@ -22,6 +22,7 @@ from moto.ec2.models import ec2_backends
 from moto.ssm.responses import SimpleSystemManagerResponse
 
 from sandbox.emulator import state
+from sandbox.emulator.access import policy
 
 # Where the stream of a session is, as with AWS; the stand-in for session-manager-plugin connects to it.
 PATH = "/v1/data-channel/"
@@ -30,8 +31,8 @@ DOCUMENT = "AWS-StartSSHSession"
 NEEDED = ("ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel")
 ENDPOINTS = ("ssm", "ssmmessages")
 DEFAULT_PAGE = 10
-# Session -> word, address and port.
-_sessions: dict[str, tuple[str, str, int]] = {}
+# Session -> word, address, port, and the access key of who began it.
+_sessions: dict[str, tuple[str, str, int, str]] = {}
 # Seconds from running to registered.
 _delay = {"seconds": 0.0}
 
@@ -113,7 +114,7 @@ def _start(self: SimpleSystemManagerResponse) -> ActionResult:
         raise JsonRESTError("TargetNotConnected", f"{target} is not connected.")
     (port,) = (self._get_param("Parameters") or {}).get("portNumber", ["22"])
     session, word = f"sandbox-{secrets.token_hex(9)}", secrets.token_urlsafe(32)
-    _sessions[session] = (word, instance.private_ip, int(port))
+    _sessions[session] = (word, instance.private_ip, int(port), policy.caller())
     stream = f"ws://{urlsplit(self.uri).netloc}{PATH}{session}?role=publish_subscribe"
     return ActionResult({"SessionId": session, "TokenValue": word, "StreamUrl": stream})
 
@@ -125,10 +126,16 @@ def _terminate(self: SimpleSystemManagerResponse) -> ActionResult:
 
 
 def take(session: str, word: str) -> tuple[str, int] | None:
-    """Address and port of a session, once and for who knows its word."""
+    """Address and port of a session, once and for who knows its word. Raises DeniedError.
+
+    The plugin opens it in the name of who began it (user guide, "Sample IAM policies for Session Manager").
+    """
     with state.LOCK:
         known = _sessions.pop(session, None)
-    return known[1:] if known and secrets.compare_digest(known[0], word) else None
+        if known is None or not secrets.compare_digest(known[0], word):
+            return None
+        policy.check(known[3], lambda: ["ssmmessages:OpenDataChannel"])
+    return known[1:3]
 
 
 def install(pending: float) -> None:

@@ -12,7 +12,7 @@ import threading
 from urllib.parse import urlsplit
 
 if sys.argv[1:] == ["--version"]:
-    print("1.2.707.0")
+    print("1.2.764.0")
     sys.exit(0)
 
 session = json.loads(os.environ.get(sys.argv[1]) or sys.argv[1])

@@ -56,5 +56,6 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         assert [sid for sid in found if sid in {one["Sid"] for one in policy(name)}] == [unneeded]
     # The rest is for nodes.
     assert actions("sessions") - sessions == {
-        *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession")
+        *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession"),
+        "ssmmessages:OpenDataChannel",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import SUBJECTS, refusal
 
 from docs.tools.refusals import page, rows, tables
+from sandbox import standins
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLES = dict(tables(ROOT))
@@ -64,6 +66,10 @@ def test_programs_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest
         "trainium_connection ssm needs aws and session-manager-plugin on this machine;"
     )
     for name in ("aws", "session-manager-plugin"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).write_text("#!/bin/sh\necho 1.2.707.0\n")
         (tmp_path / name).chmod(0o755)
+    assert "needs session-manager-plugin 1.2.764.0 or newer on this machine;" in refusal(rule, "ssm")
+    (tmp_path / name).write_text("#!/bin/sh\necho 1.2.1000.0\n")
     assert refusal(rule, "ssm") == ""
+    monkeypatch.setenv("PATH", f"{standins.CONTROLLER}:{os.environ['PATH']}:/usr/bin")
+    assert refusal({**rule, "programs": ["session-manager-plugin"]}, "ssm") == ""

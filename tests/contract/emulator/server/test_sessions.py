@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import Options, connection
+from botocore.exceptions import ClientError
 
 from sandbox import standins
-from tests.contract.conftest import CREDENTIALS, Account
+from tests.contract.conftest import CREDENTIALS, Account, policy
 
 POLICY = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 
@@ -117,11 +119,41 @@ def test_a_session_is_for_one_connection_and_who_knows_its_word(lab: Lab) -> Non
     node = lab.launch("allowed")
     lab.wait_online(node)
     answer = lab.ssm.start_session(Target=node["InstanceId"], DocumentName="AWS-StartSSHSession")
-    environment = {"PATH": os.environ["PATH"], "SESSION": json.dumps({**answer, "TokenValue": "guessed"})}
-    command = [str(standins.CONTROLLER / "session-manager-plugin"), "SESSION", "us-west-2", "StartSession"]
-    for _time in range(2):
-        done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    for one in ({**answer, "TokenValue": "guessed"}, answer):
+        assert "403 Forbidden" in connect({"SESSION": json.dumps(one)})
+
+
+def test_the_policy_lets_in_to_nodes_of_clusters_by_ssh_alone(lab: Lab) -> None:
+    lab.way_out()
+    node = lab.launch("allowed")
+    identity = node["InstanceId"]
+    lab.wait_online(node)
+    keys: Any = {"aws_access_key_id": "sessions", "aws_secret_access_key": "x"}
+    ssm: Any = boto3.client("ssm", region_name="us-west-2", endpoint_url=lab.cloud.api.url, **keys)
+    lab.cloud.api.limit("sessions", ["sessions"])
+    with pytest.raises(ClientError, match="not authorized to perform: ssm:StartSession"):
+        ssm.start_session(Target=identity, DocumentName="AWS-StartSSHSession")
+    lab.ec2.create_tags(Resources=[identity], Tags=[{"Key": "trainium:cluster", "Value": "bert"}])
+    # Without a document it is a shell.
+    with pytest.raises(ClientError, match="not authorized to perform: ssm:StartSession"):
+        ssm.start_session(Target=identity)
+    without = [one for one in policy("sessions") if one["Sid"] != "OwnSessions"]
+    for statements, said in ((without, "403 Forbidden"), (policy("sessions"), "502 Bad Gateway")):
+        lab.cloud.api.control("POST", "policies", {"access_key": "sessions", "statements": statements})
+        answer = ssm.start_session(
+            Target=identity, DocumentName="AWS-StartSSHSession", Parameters={"portNumber": ["1"]}
         )
-        assert "403 Forbidden" in done.stderr
-        environment["SESSION"] = json.dumps(answer)
+        assert said in connect({"SESSION": json.dumps(answer)})
+
+
+def connect(environment: dict[str, str]) -> str:
+    """What the plugin says of the session in a variable."""
+    command = [str(standins.CONTROLLER / "session-manager-plugin"), "SESSION", "us-west-2", "StartSession"]
+    return subprocess.run(
+        command,
+        env={"PATH": os.environ["PATH"], **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stderr
