@@ -257,6 +257,10 @@ nodegroup:
       description: How many nodes are replaced at a time.
       type: int
       sample: 1
+    update_strategy:
+      description: V(MINIMAL) ends nodes before others take their place, V(DEFAULT) launches more first.
+      type: str
+      sample: MINIMAL
     node_repair:
       description: Whether EKS replaces unhealthy nodes.
       type: bool

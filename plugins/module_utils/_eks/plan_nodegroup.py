@@ -24,6 +24,9 @@ _FIXED = {
     "capacity_type": "capacityType",
     "instance_types": "instanceTypes",
 }
+# Old nodes end before new ones come; with DEFAULT EKS launches more first, for which what is reserved or scarce has no
+# room (API reference of NodegroupUpdateConfig).
+STRATEGY = "MINIMAL"
 # What a failed group says where another zone may have what this one lacks.
 _CAPACITY = ("InsufficientInstanceCapacity", "InsufficientFreeAddresses", "UnfulfillableCapacity", "sufficient")
 
@@ -50,7 +53,7 @@ def group_of(item: Mapping[str, Any]) -> Group:
     """The fields that matter, flat."""
     template, issues = item.get("launchTemplate") or {}, (item.get("health") or {}).get("issues") or ()
     groups = (item.get("resources") or {}).get("autoScalingGroups") or ()
-    scaling = item.get("scalingConfig") or {}
+    scaling, update = item.get("scalingConfig") or {}, item.get("updateConfig") or {}
     return {
         "name": item["nodegroupName"],
         "arn": item.get("nodegroupArn") or "",
@@ -68,7 +71,8 @@ def group_of(item: Mapping[str, Any]) -> Group:
         "max_size": int(scaling.get("maxSize") or 0),
         "labels": dict(item.get("labels") or {}),
         "taints": [_taint(one) for one in item.get("taints") or ()],
-        "max_unavailable": int((item.get("updateConfig") or {}).get("maxUnavailable") or 0),
+        "max_unavailable": int(update.get("maxUnavailable") or 0),
+        "update_strategy": update.get("updateStrategy") or "DEFAULT",
         "node_repair": bool((item.get("nodeRepairConfig") or {}).get("enabled")),
         "autoscaling_group": next((one["name"] for one in groups), ""),
         "tags": dict(item.get("tags") or {}),
@@ -127,7 +131,7 @@ def creation(params: Params, subnets: Sequence[str]) -> Item:
         "launchTemplate": {key: str(value) for key, value in (params.get("launch_template") or {}).items() if value},
         "releaseVersion": params.get("release_version"),
         "version": None if params.get("release_version") else params.get("version"),
-        "updateConfig": {"maxUnavailable": params["max_unavailable"]} if params.get("max_unavailable") else None,
+        "updateConfig": {"maxUnavailable": params.get("max_unavailable") or 1, "updateStrategy": STRATEGY},
         "nodeRepairConfig": {"enabled": True} if params.get("node_repair") else None,
     }
     request.update({key: value for key, value in optional.items() if value})
@@ -204,8 +208,9 @@ def _config(current: Group, params: Params) -> Item:
         change = {"addOrUpdateTaints": put_taints, "removeTaints": gone_taints}
         if put_taints or gone_taints:
             request["taints"] = {key: value for key, value in change.items() if value}
-    if params.get("max_unavailable") and params["max_unavailable"] != current["max_unavailable"]:
-        request["updateConfig"] = {"maxUnavailable": params["max_unavailable"]}
+    number = params.get("max_unavailable") or current["max_unavailable"] or 1
+    if number != current["max_unavailable"] or current["update_strategy"] != STRATEGY:
+        request["updateConfig"] = {"maxUnavailable": number, "updateStrategy": STRATEGY}
     if params.get("node_repair") is not None and params["node_repair"] != current["node_repair"]:
         request["nodeRepairConfig"] = {"enabled": params["node_repair"]}
     return request
@@ -250,8 +255,10 @@ def predicted(params: Params, plan: GroupPlan, current: Group | None) -> Group:
     """The group as it will be."""
     numbers = scaling(params)
     sizes = {"count": numbers["desiredSize"], "min_size": numbers["minSize"], "max_size": numbers["maxSize"]}
-    options = (*_FIXED, "release_version", "version", "labels", "max_unavailable", "node_repair")
+    options = (*_FIXED, "release_version", "version", "labels", "node_repair")
     given = {key: params[key] for key in options if params.get(key) is not None}
+    given["update_strategy"] = STRATEGY
+    given["max_unavailable"] = params.get("max_unavailable") or (current or {}).get("max_unavailable") or 1
     if params.get("taints") is not None:
         given["taints"] = [_taint(one) for one in params["taints"]]
     if current is None or plan.again:

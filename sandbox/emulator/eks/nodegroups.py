@@ -152,9 +152,9 @@ def _request(cluster: Cluster, group: Group, subnet: str) -> Record:
     return request
 
 
-def _scale(cluster: Cluster, group: Group) -> None:
+def _scale(cluster: Cluster, group: Group, surplus: int = 0) -> None:
     """As many instances as are desired; the newest go, and those that have ended are replaced."""
-    alive, wanted = living(group), group.shown["scalingConfig"]["desiredSize"]
+    alive, wanted = living(group), group.shown["scalingConfig"]["desiredSize"] + surplus
     for instance in alive[wanted:]:
         instance.terminate()
     subnets = group.shown["subnets"]
@@ -296,7 +296,7 @@ def update_nodegroup_config(self: EKSResponse) -> ActionResult:
 
 
 def update_nodegroup_version(self: EKSResponse) -> ActionResult:
-    """Every node is replaced."""
+    """Every node is replaced; unless the strategy is MINIMAL, a new one comes first (API's NodegroupUpdateConfig)."""
     cluster, group = _group_of(self, still=True)
     asked, shown = self.params, group.shown
     named = asked.get("launchTemplate")
@@ -329,12 +329,21 @@ def update_nodegroup_version(self: EKSResponse) -> ActionResult:
         wrong(f"Nodegroup Kubernetes version {version} is newer than the cluster's, {cluster.shown['version']}")
     release = data["ImageId"] if custom else checks.check_release(asked.get("releaseVersion") or "", version)
 
-    def apply() -> None:
+    def apply() -> list[Record]:
+        old, before = living(group), (group.data, dict(shown))
         group.data = templates.merge(data, {})
         shown.update(version=version, releaseVersion=release, launchTemplate=template, modifiedAt=utcnow())
-        for instance in living(group):
+        if old and shown["updateConfig"].get("updateStrategy") != "MINIMAL":
+            _scale(cluster, group, 1)
+            if len(living(group)) <= len(old):
+                text = shown["health"]["issues"][0]["message"]
+                group.data = before[0]
+                shown.update(before[1])
+                return [{"errorCode": "NodeCreationFailure", "errorMessage": text, "resourceIds": []}]
+        for instance in old:
             instance.terminate()
         _scale(cluster, group)
+        return []
 
     update = eks.new_update(group.updates, "VersionUpdate", {"Version": version, "ReleaseVersion": release}, apply)
     settle(cluster, group)

@@ -121,8 +121,8 @@ def hosted() -> bool:
     return bool(state.WAITING["mode"] == "signal")
 
 
-def new_update(updates: dict[str, Record], kind: str, params: Record, apply: Callable[[], None]) -> Record:
-    """An update that is in progress, and applied when its time has come."""
+def new_update(updates: dict[str, Record], kind: str, params: Record, apply: Callable[[], Any]) -> Record:
+    """An update that is in progress, and applied when its time has come; ``apply`` may give errors, then it failed."""
     identity = str(mock_random.uuid4())
     values = [
         {"type": key, "value": value if isinstance(value, str) else json.dumps(value)} for key, value in params.items()
@@ -145,7 +145,8 @@ def settle_updates(updates: dict[str, Record]) -> bool:
     for update in updates.values():
         if update["status"] == "InProgress" and is_over(update["_done"]):
             update["status"] = "Successful"
-            update["_apply"]()
+            if errors := update["_apply"]():
+                update.update(status="Failed", errors=errors)
     return any(update["status"] == "InProgress" for update in updates.values())
 
 

@@ -62,6 +62,10 @@ def test_changed_and_replaced_only_when_told_to(eks: Eks, template: dict[str, st
     assert nodes < {node["InstanceId"] for node in eks.cloud.instances("pending", "running")}
     assert "which would terminate nodes" in eks.group(launch_template=template, count=2)["msg"]
     assert eks.group(launch_template=template, count=2, allow_shrink=True)["changed"]
+    # There is no room for one more.
+    gone = [node["InstanceId"] for node in eks.cloud.instances("shutting-down", "terminated")]
+    eks.cloud.ec2.get_waiter("instance_terminated").wait(InstanceIds=gone, WaiterConfig={"Delay": 0.1})
+    eks.cloud.api.capacity("trn1.32xlarge", eks.cloud.zones[0], 0)
     replaced = eks.group(launch_template=newer, replace_nodes=True, release_version="1.34.7-20260505")
     assert replaced["changed"] and not replaced["outdated"]
     assert replaced["nodegroup"]["release_version"] == "1.34.7-20260505"

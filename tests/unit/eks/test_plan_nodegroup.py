@@ -67,12 +67,7 @@ ANY_PARAMS = st.fixed_dictionaries(
 
 def made(params: dict[str, Any]) -> dict[str, Any]:
     """What DescribeNodegroup shows of a group that was made with a request."""
-    return {
-        "status": "ACTIVE",
-        "version": "1.34",
-        "updateConfig": {"maxUnavailable": 1},
-        **creation(params, params["subnets"][:1]),
-    }
+    return {"status": "ACTIVE", "version": "1.34", **creation(params, params["subnets"][:1])}
 
 
 def check_request(operation: str, request: dict[str, Any]) -> None:
@@ -136,6 +131,17 @@ def test_another_template_leaves_the_release_as_it_is(
     plan = plan_group(group_of({**made(PARAMS), **current}), {**PARAMS, **changes, **wanted, "replace_nodes": True})
     assert plan.version == {**request_made, "launchTemplate": {"id": "lt-1", "version": "3"}}
     check_request("UpdateNodegroupVersion", {"clusterName": "c", "nodegroupName": "n", **plan.version})
+
+
+def test_nodes_are_ended_before_others_take_their_place() -> None:
+    """What is reserved or scarce has no room for more."""
+    config = {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
+    assert creation(PARAMS, ["subnet-1"])["updateConfig"] == config
+    other = group_of({**made(PARAMS), "updateConfig": {"maxUnavailable": 2, "updateStrategy": "DEFAULT"}})
+    for wanted, number in ((None, 2), (3, 3)):
+        plan = plan_group(other, {**PARAMS, "max_unavailable": wanted})
+        assert plan.config == {"updateConfig": {**config, "maxUnavailable": number}}
+        check_request("UpdateNodegroupConfig", {"clusterName": "c", "nodegroupName": "n", **plan.config})
 
 
 def test_a_group_that_failed_is_made_again() -> None:
