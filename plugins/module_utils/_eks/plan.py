@@ -219,7 +219,9 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
                 f"the cluster has the authentication mode {current['authentication_mode']}, from which there is no way "
                 f"back to {mode}; leave authentication_mode out"
             )
-        yield Update("authentication mode", {"accessConfig": {"authenticationMode": mode}})
+        # EKS refuses API from CONFIG_MAP at once (pulumi-eks #1493).
+        for step in MODES[MODES.index(current["authentication_mode"]) + 1 : MODES.index(mode) + 1]:
+            yield Update("authentication mode", {"accessConfig": {"authenticationMode": step}})
     access = {
         option: params[option]
         for option in ("public_access", "private_access")

@@ -83,7 +83,7 @@ def update_cluster_config(self: EKSResponse) -> ActionResult:
         wanted = checks.logging_of(wanted, shown[key])
     elif key == "accessConfig":
         before, after = shown[key]["authenticationMode"], wanted["authenticationMode"]
-        if MODES.index(after) < MODES.index(before):
+        if after != before and MODES.index(after) != MODES.index(before) + 1:
             wrong(f"Unsupported authentication mode update from {before} to {after}")
         wanted = {**shown[key], **wanted}
     if wanted == shown[key]:

@@ -102,6 +102,13 @@ def test_the_endpoint_is_never_open_to_everyone_unasked() -> None:
     assert network["endpointPrivateAccess"] and network["publicAccessCidrs"] == ["192.0.2.0/24"]
 
 
+def test_modes_of_authentication_come_one_after_the_other() -> None:
+    old = cluster_of({**made(PARAMS), "accessConfig": {"authenticationMode": "CONFIG_MAP"}})
+    plan = plan_cluster(old, {**PARAMS, "authentication_mode": "API"})
+    modes = [update.request["accessConfig"]["authenticationMode"] for update in plan.updates]
+    assert modes == ["API_AND_CONFIG_MAP", "API"]
+
+
 def test_every_type_of_log_is_on_or_off() -> None:
     on, off = logging_request(["audit"])["clusterLogging"]
     assert (on, off["enabled"], len(off["types"])) == ({"types": ["audit"], "enabled": True}, False, 4)
