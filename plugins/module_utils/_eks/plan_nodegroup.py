@@ -177,6 +177,11 @@ def _check_fixed(current: Group, params: Params) -> None:
             "change; remove it with state=absent first, or choose another name"
         )
     template = params.get("launch_template") or {}
+    if template and not current["launch_template"]:
+        raise TrainiumError(
+            "the node group was made without a launch template, which EKS cannot add; remove it with state=absent "
+            "first, or choose another name"
+        )
     for key in ("id", "name"):
         if template.get(key) and current["launch_template"].get(key) not in (None, template[key]):
             raise TrainiumError(

@@ -163,6 +163,8 @@ def test_a_group_that_failed_is_made_again() -> None:
 def test_what_eks_cannot_change_is_refused(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(TrainiumError, match=sentence):
         plan_group(group_of(made(PARAMS)), {**PARAMS, **changes})
+    with pytest.raises(TrainiumError, match="was made without a launch template, which EKS cannot add"):
+        plan_group(group_of(made({**PARAMS, "launch_template": {}})), PARAMS)
 
 
 @pytest.mark.parametrize(
