@@ -46,7 +46,10 @@ def mime(text: str) -> str:
     """
     if re.match(r"(mime-version|content-type): ", text.lower()):
         return text
-    kind = "text/x-shellscript" if text.startswith("#!") else "text/cloud-config"
+    # nodeadm reads its NodeConfig from parts of this type alone (user guide, "Customize managed nodes with templates").
+    config = re.search(r"^apiVersion:\s*node\.eks\.aws/", text, re.MULTILINE)
+    other = "application/node.eks.aws" if config else "text/cloud-config"
+    kind = "text/x-shellscript" if text.startswith("#!") else other
     lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', "", f"--{BOUNDARY}"]
     lines += [f'Content-Type: {kind}; charset="utf-8"', "", text.rstrip("\n"), "", f"--{BOUNDARY}--", ""]
     return "\n".join(lines)

@@ -64,6 +64,18 @@ TEXTS = st.text(
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("#cloud-config\n{}", "text/cloud-config"),
+        ("---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n", "application/node.eks.aws"),
+    ],
+)
+def test_user_data_is_named_as_who_reads_it_wants(text: str, kind: str) -> None:
+    part = list(email.message_from_string(mime(text)).walk())[1]
+    assert part.get_content_type() == kind
+
+
 @given(TEXTS.filter(lambda text: "==trainium==" not in text))
 def test_user_data_is_an_archive_that_holds_it(text: str) -> None:
     archive = mime(f"#!/bin/sh\n{text}")
