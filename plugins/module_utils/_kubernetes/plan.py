@@ -26,8 +26,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.definit
 MOST_BYTES = 1_000_000
 # What run.py fills in, a new one at each submission: pods know by it which signs of others on the storage count.
 SUBMISSION = "submission"
-# As TorchX's sample takes it.
-_CACHESET = re.compile(r"[A-Za-z0-9_-]{1,63}")
+# As TorchX's sample takes it, and a label: that begins and ends with a letter or a digit.
+_CACHESET = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 
 
 def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,7 +49,8 @@ def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]
     cacheset = site.get("cacheset") or names.slug(job["name"], names.LONGEST)
     if not isinstance(cacheset, str) or not _CACHESET.fullmatch(cacheset):
         raise ValueError(
-            f"training_job_cacheset is {shown(cacheset)}; use at most 63 letters, digits, hyphens and underscores."
+            f"training_job_cacheset is {shown(cacheset)}; use at most 63 letters, digits, hyphens and underscores, "
+            "with a letter or a digit at both ends."
         )
     cache = dict(job["cache"])
     if cache["directory"] == DEFAULTS["cache"]["directory"]:

@@ -111,7 +111,7 @@ def test_each_cacheset_has_its_own_folder() -> None:
         ({}, {"shared": ""}, "trainium_shared_dir"),
         ({}, {"shared": "/data"}, "use a folder in /data"),
         ({}, {"instance_type": "p5.48xlarge"}, "no Neuron devices are known"),
-        ({}, {"cacheset": "a/b"}, "training_job_cacheset"),
+        *(({}, {"cacheset": text}, "training_job_cacheset") for text in ("a/b", "bert_", "-a", 64 * "a")),
         ({"min_nodes": 1}, {}, "min_nodes"),
     ],
 )
