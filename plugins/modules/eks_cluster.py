@@ -88,6 +88,7 @@ options:
     elements: str
   admit_caller:
     description: Whether whoever runs this gets an access entry as well, which stays.
+      A role whose path IAM does not tell, for want of C(iam:GetRole), must have one already.
     type: bool
     default: true
   support:
@@ -289,10 +290,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
 
-    def caller() -> str:
-        """The principal: of a session its role, with the path that the session's ARN lacks."""
+    def caller() -> tuple[str, bool]:
+        """The principal: of a session its role, with the path that the session's ARN lacks, as far as IAM says it."""
         role, principal = session_role(caller_arn(module.client("sts")))
-        return (role_arn(module.client("iam"), role) if role else "") or principal
+        known = role_arn(module.client("iam"), role) if role else principal
+        return known or principal, bool(known)
 
     try:
         result = EksCluster(module.client("eks"), module.params, module.check_mode, module.warn, caller).run()

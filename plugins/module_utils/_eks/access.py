@@ -53,6 +53,13 @@ def session_role(arn: str) -> tuple[str, str]:
     return match["role"], f"arn:{match['partition']}:iam::{match['account']}:role/{match['role']}"
 
 
+def caller_of(arn: str, principals: Sequence[str]) -> str:
+    """Of a role's ARN without its path that which has an entry, '' for none; an entry needs the path."""
+    account, name = arn.split(":role/")
+    wanted = re.compile(f"{re.escape(account)}:role/(.*/)?{re.escape(name)}")
+    return next((one for one in principals if wanted.fullmatch(one)), "")
+
+
 def can_have_entry(principal: str) -> bool:
     return bool(_PRINCIPAL.fullmatch(principal))
 

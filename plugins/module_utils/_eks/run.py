@@ -37,7 +37,8 @@ def wait_for_update(client: Any, update: Item, what: str, timeout: float, progre
 
 
 class EksCluster:
-    """One cluster. ``client`` talks to EKS; ``caller`` gives the ARN of the IAM principal that runs this, or ''."""
+    """One cluster. ``client`` talks to EKS; ``caller`` gives the ARN of the IAM principal that runs this, or '', and
+    whether it has its path."""
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class EksCluster:
         params: Mapping[str, Any],
         check_mode: bool,
         warn: Callable[[str], None],
-        caller: Callable[[], str],
+        caller: Callable[[], tuple[str, bool]],
     ) -> None:
         self._client, self._check_mode, self._warn, self._caller = client, check_mode, warn, caller
         self._progress = Progress()
@@ -126,7 +127,15 @@ class EksCluster:
 
     def _plan_entries(self, entries: list[access.Entry]) -> access.EntryPlan:
         params = self._params
-        caller = self._caller() if params["admit_caller"] else ""
+        caller, whole = self._caller() if params["admit_caller"] else ("", True)
+        if not whole:
+            found = access.caller_of(caller, [entry.principal for entry in entries])
+            if not found:
+                self._warn(
+                    f"Whoever runs this was not let in to the cluster: IAM does not say which path {caller} has. Allow "
+                    "iam:GetRole, name the role in admins, or set admit_caller=false."
+                )
+            caller = found
         caller = caller if access.can_have_entry(caller) else ""
         return access.plan_entries(entries, params.get("admins"), caller, params["cluster_name"])
 

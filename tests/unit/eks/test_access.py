@@ -6,6 +6,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import (
     Entry,
+    caller_of,
     can_have_entry,
     check_admins,
     entry_tags,
@@ -57,3 +58,11 @@ def test_a_session_is_its_role() -> None:
 def test_what_is_no_user_and_no_role_is_refused() -> None:
     with pytest.raises(TrainiumError, match="no ARN of a user or role"):
         check_admins([PEOPLE[0], "ml"])
+
+
+def test_a_role_whose_path_nobody_knows_is_known_by_its_entry() -> None:
+    arn = "arn:aws:iam::123456789012:role"
+    path = "aws-reserved/sso.amazonaws.com/us-west-2/"
+    there = [f"{arn}/other", f"{arn}/{path}Xadmin", f"{arn}/{path}admin", f"{arn.replace('9012', '9013')}/admin"]
+    assert caller_of(f"{arn}/admin", there) == f"{arn}/{path}admin"
+    assert caller_of(f"{arn}/admin", there[:2] + there[3:]) == ""
