@@ -83,7 +83,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "Volcano's queue closed",
         "The queue of Volcano does not take jobs: it is closed, or does not exist.",
-        "Open it (vcctl queue operate --action open --name <queue>), run playbooks/compute.yml, or set another "
+        "Open it (vcctl queue operate --action open --name <queue>), run playbooks/nodes.yml, or set another "
         "trainium_queue.",
         (("can only submit job to queue with state",), ("queue", "status is `closed`"), ("unable to find job queue",)),
     ),
@@ -104,7 +104,7 @@ FAULTS: tuple[Fault, ...] = (
         "CreateContainerConfigError",
         "A container's configuration cannot be made: an object that it reads is missing, or it may not run as root, as "
         "EFA's device plugin of old manifests, without which no node has EFA.",
-        "Read its message with kubectl describe pod; for EFA's plugin run playbooks/compute.yml, which installs a "
+        "Read its message with kubectl describe pod; for EFA's plugin run playbooks/nodes.yml, which installs a "
         "release that runs.",
         (("createcontainerconfigerror",), ("container has runasnonroot",)),
     ),

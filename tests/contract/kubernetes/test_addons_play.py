@@ -53,7 +53,7 @@ def node(neuron: int, efa: int) -> dict[str, Any]:
     return {"metadata": {"name": "node-1", "labels": labels}, "status": {"allocatable": allocatable}}
 
 
-def play(cluster: Cluster, folder: Path, *arguments: str, **variables: Any) -> str:
+def play(cluster: Cluster, folder: Path, *arguments: str, playbook: str = "", **variables: Any) -> str:
     files = {}
     for name, objects in (("volcano", VOLCANO), ("lustre", LUSTRE)):
         content = yaml.safe_dump_all(objects).encode()
@@ -75,7 +75,7 @@ def play(cluster: Cluster, folder: Path, *arguments: str, **variables: Any) -> s
         **variables,
     }
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", *arguments]
-    command += [str(folder / "play.json"), "-e", json.dumps(known)]
+    command += [playbook or str(folder / "play.json"), "-e", json.dumps(known)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=300
@@ -98,6 +98,22 @@ def test_all_is_brought_and_waited_for_once(cluster: Cluster, tmp_path: Path) ->
     assert admission["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror.example/volcanosh/a:1"
     again = play(cluster, tmp_path)
     assert ("changed=0" in again, "failed=0" in again) == (True, True), again
+
+
+def test_nodes_yml_brings_them_into_a_cluster_of_our_own_only(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.admin = True
+    cluster.namespaces.add("kube-system")
+    cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 8)
+    # Without AWS, which is asked for owner and lease only.
+    ours = {"trainium_backend": "eks", "trainium_lease": False, "network_lease": "free", "trainium_region": "us-west-2"}
+    said = play(cluster, tmp_path, playbook="playbooks/nodes.yml", trainium_eks_create=False, **ours)
+    assert ("failed=0" in said, cluster.calls) == (True, []), said
+    said = play(cluster, tmp_path, playbook="playbooks/nodes.yml", eks_addons_lustre_driver=False, **ours)
+    assert "failed=0" in said, said
+    # The namespace, the plugins, Volcano, and the queue as soon as Volcano answers.
+    made = [path.rpartition("/")[2] for path in dict.fromkeys(path for verb, path in cluster.calls if verb == "PATCH")]
+    assert (made[0], made[-1]) == ("trainium", "trainium")
+    assert made.index("neuron-device-plugin") < made.index("volcano-admission") < made.index("volcano-admission-init")
 
 
 def test_a_node_without_all_its_devices_is_named(cluster: Cluster, tmp_path: Path) -> None:
