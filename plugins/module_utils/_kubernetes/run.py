@@ -131,7 +131,10 @@ def _ensure_namespace(api: Api, check: bool) -> bool:
 
 
 def _refuse_others(api: Api, name: str, cacheset: str, check: bool) -> list[str]:
-    """Refuse a second job on one compile cache; one that can never start makes room. Returns what was ended."""
+    """Refuse a second job on one compile cache; one of ours that can never start makes room.
+
+    Returns what was ended.
+    """
     ended = []
     apps: dict[str, list[Object]] = {}
     for job in [*api.listed("Job"), *api.volcano_jobs()]:
@@ -143,7 +146,9 @@ def _refuse_others(api: Api, name: str, cacheset: str, check: bool) -> list[str]
         seen = look(api, app, jobs=jobs)
         if seen["state"] in states.ENDED:
             continue
-        if not seen["cannot_start"]:
+        labels = [job["metadata"].get("labels") or {} for job in jobs]
+        ours = all(one.get(names.MANAGED_BY) == names.MANAGER for one in labels)
+        if not seen["cannot_start"] or not ours:
             raise TrainiumError(
                 f"job {app} is {seen['state']} with the compile cache '{cacheset}', which two jobs at once would "
                 "spoil; wait for its end, end it, or give this one another training_job_cacheset."

@@ -8,7 +8,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes impor
 
 from tests.contract.kubernetes.api import Cluster, RefusalError
 from tests.contract.kubernetes.conftest import Run
-from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING
+from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING, pending
 from tests.unit.kubernetes.definitions import SITE, completed
 
 DONE = {"phase": "Succeeded"}
@@ -69,6 +69,17 @@ def test_a_second_job_on_a_cacheset_is_refused_whoever_has_submitted_the_first(c
     cluster.route("POST", "/apis/batch.volcano.sh/v1alpha1/namespaces/trainium/jobs", theirs)
     result = submit(run, parts()["compile"])
     assert "job someone-x7f is PENDING with the compile cache 'bert'" in result["msg"]
+
+
+def test_what_others_have_submitted_makes_no_room_though_it_can_never_start(cluster: Cluster, run: Run) -> None:
+    (theirs,) = parts(name="bert")["train"]
+    theirs["metadata"] = {"name": "someone-x7f"}
+    cluster.namespaces.add("trainium")
+    cluster.route("POST", "/apis/batch.volcano.sh/v1alpha1/namespaces/trainium/jobs", theirs)
+    cluster.volcano("someone-x7f", "Pending", pending("InvalidImageName", "a b"))
+    result = submit(run, parts()["compile"])
+    assert "job someone-x7f is PENDING with the compile cache 'bert'" in result["msg"]
+    assert cluster.named("jobs") == ["someone-x7f"]
 
 
 def test_a_closed_queue_and_an_admission_that_is_not_ready_are_told(cluster: Cluster, run: Run) -> None:
