@@ -43,8 +43,9 @@ _URL = re.compile(r"(https?|s3)://[^\s\"'\\]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Slurm and systemd read more than the sign itself into these.
 _TAKEN_SIGNS = re.compile(r"[\"'\\%$]")
-# Slurm sets these for the job, and the job script sets the others after those of the definition.
-_TAKEN = re.compile(r"SLURM_.*|TRAINIUM_.*|BASH_ENV|ENV|IFS|SHELLOPTS|BASHOPTS|PS4|LD_PRELOAD")
+# Slurm sets these for the job, and the job script sets the others after those of the definition; the one that is left
+# out is read by the script of the preset.
+_TAKEN = re.compile(r"SLURM_.*|TRAINIUM_(?!TORCH_COMPILE$).*|BASH_ENV|ENV|IFS|SHELLOPTS|BASHOPTS|PS4|LD_PRELOAD")
 
 
 def shown(value: Any) -> str:

@@ -153,6 +153,7 @@ def test_time_limits(text: str, seconds: int) -> None:
         ({"args": ["x"]}, "args of the training job"),
         ({"env": {"A B": "1"}}, "use names of environment variables"),
         ({"env": {"SLURM_NODEID": "1"}}, "use another variable"),
+        ({"env": {"TRAINIUM_RESUME": "1"}}, "use another variable"),
         ({"env": {"X": None}}, "env.X"),
         ({"processes_per_node": 0}, "use auto or a number of 1 or more"),
         ({"nodes": -1}, "use a whole number of 0 or more"),
@@ -192,6 +193,10 @@ def test_refusals_are_one_sentence(definition: Any, sentence: str) -> None:
     assert message.endswith(".")
     assert "\n" not in message
     assert len(message) < 500
+
+
+def test_the_one_variable_of_ours_that_the_preset_reads_is_taken() -> None:
+    assert resolve({"env": {"TRAINIUM_TORCH_COMPILE": "1"}})["env"]["TRAINIUM_TORCH_COMPILE"] == "1"
 
 
 @pytest.mark.parametrize("path", ["relative", '/a"b', "/a'b", "/a\\b", "/a%j", "/a\nb", "/a$(id)"])
