@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.names
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import versions_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
 from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
@@ -148,8 +149,8 @@ def training_units(value: Any, digest: str) -> dict[str, Any]:
 
 @takes(str, "the text of a log")
 def training_report(text: Any) -> dict[str, Any]:
-    """Steps, first and last loss and throughput of a training's log."""
-    return report(text)
+    """Steps, first and last loss, throughput and versions of a training's log."""
+    return {**report(text), "versions": versions_of(text)}
 
 
 def training_packages(value: Any) -> list[str]:

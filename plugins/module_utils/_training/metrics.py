@@ -20,6 +20,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log 
 
 _START = re.compile(r"JOB nodes=([0-9]{1,9}) processes=([0-9]{1,9})\s*$")
 _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
+# A name or a number of a version as the job script writes them. Jobs write logs, and what comes of them is put into
+# variables of Ansible: nothing that Jinja could take for a template.
+_WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _RESUMED = re.compile(r"training: resumed from step ([0-9]{1,15})\s*$")
 # As C's asctime writes it, whatever the locale: Wed Dec 21 00:51:01 2022
 _DATE = re.compile(
@@ -87,7 +90,13 @@ def _versions(line: str) -> dict[str, str]:
         values = json.loads(found.group(1))
     except (ValueError, RecursionError):
         return {}
-    return {str(name): str(value) for name, value in values.items() if value not in (None, "")}
+    words = {str(name): str(value) for name, value in values.items() if value is not None}
+    return {name: word for name, word in words.items() if _WORD.fullmatch(name) and _WORD.fullmatch(word)}
+
+
+def versions_of(text: str) -> dict[str, str]:
+    """The versions that a log names; what has another form than a version's is left out."""
+    return {name: word for line in text.splitlines() for name, word in _versions(line).items()}
 
 
 class _Reader:

@@ -87,6 +87,11 @@ def test_a_secret_is_read_from_its_file_and_makes_no_other_job(tmp_path: Path) -
     assert "use names of environment variables" in resolve(taken, tmp_path)["refused"]
 
 
+def test_a_report_of_a_log_has_versions_that_are_no_templates() -> None:
+    log = 'JOB versions {"torch": "2.9.0", "python": "{{ 6 * 7 }}"}\n'
+    assert FilterModule().filters()["training_report"](log)["versions"] == {"torch": "2.9.0"}
+
+
 def test_what_is_no_definition() -> None:
     with pytest.raises(AnsibleFilterError, match="needs a definition as a dictionary, not str"):
         resolve("bert")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -11,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics
     parse,
     steady,
     time_of,
+    versions_of,
     warm_up,
     window_of,
 )
@@ -112,6 +114,16 @@ def test_a_step_that_every_process_logs_counts_once() -> None:
 def test_versions_are_those_that_are_known() -> None:
     assert parse([RESUMED]).versions == {"python": "3.12.3", "torch": "2.9.0"}
     assert parse(["JOB versions {broken\nJOB versions {}\nJOB versions " + '{"a": ' * 5 + "\n"]).versions == {}
+    hostile = {
+        "torch": "2.9.0+cpu",
+        "python": "{{ lookup('pipe', 'id') }}",
+        "{% x": "1",
+        "kernel": "1" * 65,
+        "a": None,
+        "b": {},
+    }
+    said = f"JOB versions {json.dumps(hostile)}\n"
+    assert versions_of("JOB versions {}\n" + said) == parse([said]).versions == {"torch": "2.9.0+cpu"}
 
 
 def test_a_script_without_marks_is_one_start() -> None:
