@@ -111,6 +111,14 @@ def test_a_training_is_submitted_followed_reported_and_not_run_twice(cluster: Cl
     assert ("failed=0" in ended, cluster.named("jobs")) == (True, []), ended
 
 
+def test_what_a_preset_needs_of_nodes_is_the_business_of_the_image(cluster: Cluster, tmp_path: Path) -> None:
+    amazon = {"distribution": "Amazon", "distribution_version": "2023"}
+    said = play(cluster, tmp_path, "validate", trainium_training={"image": "a:1"}, trainium_image_system=amazon)
+    assert "failed=0" in said, said
+    said = play(cluster, tmp_path, "validate", trainium_training={}, trainium_image_system=amazon)
+    assert "name the container image to train in" in " ".join(said.split()), said
+
+
 def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> None:
     controllers = Controllers(cluster)
     controllers.start()
