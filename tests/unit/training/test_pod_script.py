@@ -188,7 +188,7 @@ def test_a_failure_while_all_live_is_one(tmp_path: Path, made: list[World]) -> N
     made.append(world)
     world.let("train", 0, 3)
     world.start(0)
-    assert world.code(0) == 3
+    assert world.code(0) == 3, world.said(0)
     assert len(world.started("train", 0)) == 1
 
 
@@ -237,3 +237,12 @@ def test_what_stopped_in_time_goes_on(tmp_path: Path, made: list[World]) -> None
     world.let("train", 0, 0)
     assert world.code(0) == 0
     assert "JOB starts again: it stopped in time." in world.said(0)
+
+
+def test_an_image_without_torchrun_says_so(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {}, nodes=1)
+    made.append(world)
+    (tmp_path / "bin/torchrun").unlink()
+    world.start(0)
+    assert world.code(0) == 1
+    assert "the image has no torchrun on its PATH" in world.said(0)
