@@ -34,7 +34,6 @@ sys.exit(f"  exitcode  : {{code}} (pid: 12)" if code == 85 else code)
 """
 STUBS = {
     "torchrun": TORCHRUN,
-    "python": "#!/bin/bash\necho 'JOB versions {}'\n",
     "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
 }
 
