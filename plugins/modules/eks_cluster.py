@@ -52,7 +52,9 @@ options:
     description: The ARN of the cluster's role, needed for a new cluster. EKS does not change it.
     type: str
   subnets:
-    description: Ids of subnets in two zones at least, needed for a new cluster.
+    description:
+      - Ids of subnets in two zones at least, needed for a new cluster.
+      - A cluster whose subnets are among them is left as it is, since EKS adds no further zones.
     type: list
     elements: str
   security_groups:

@@ -242,10 +242,11 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
         }
         yield Update("endpoint access", {"resourcesVpcConfig": {names[key]: value for key, value in access.items()}})
     network = {}
-    for option, name in (("subnets", "subnetIds"), ("security_groups", "securityGroupIds")):
-        wanted = sorted(params.get(option) or ())
-        if wanted and wanted != current[option]:
-            network[name] = wanted
+    if params.get("subnets") and not set(current["subnets"]) <= set(params["subnets"]):
+        network["subnetIds"] = sorted(params["subnets"])
+    groups = sorted(params.get("security_groups") or ())
+    if groups and groups != current["security_groups"]:
+        network["securityGroupIds"] = groups
     if network:
         yield Update("subnets and security groups", {"resourcesVpcConfig": network})
     if params.get("logging") is not None and sorted(params["logging"]) != sorted(current["logging"]):
@@ -276,6 +277,8 @@ def predicted(params: Params, plan: Plan) -> Cluster:
     if params.get("logging") is not None:
         given["logging"] = [kind for kind in LOGS if kind in params["logging"]]
     if plan.current:
+        if set(plan.current["subnets"]) <= set(given.get("subnets", ())):
+            given["subnets"] = plan.current["subnets"]
         after = {**plan.current, **given, "tags": {**plan.current["tags"], **plan.tags}}
     else:
         after = {**cluster_of({"name": params["name"]}), **DEFAULTS, **given, "tags": wanted_tags(params)}

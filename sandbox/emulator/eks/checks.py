@@ -53,6 +53,14 @@ def check_network(response: EKSResponse, config: Record) -> Any:
     return ec2.vpcs[subnets[0].vpc_id]
 
 
+def check_zones(response: EKSResponse, before: list[str], after: list[str]) -> None:
+    """Subnets change within the zones that a cluster has, of which each keeps one."""
+    ec2 = ec2_backends[response.current_account][response.region]
+    zones = [{ec2.get_subnet(subnet).availability_zone for subnet in subnets} for subnets in (before, after)]
+    if zones[0] != zones[1]:
+        wrong("Provided subnets must belong to the AZs that were provided during cluster creation.")
+
+
 def check_endpoint(config: Record) -> None:
     if not config["endpointPublicAccess"] and not config["endpointPrivateAccess"]:
         wrong("Private and public endpoint access cannot be false.")

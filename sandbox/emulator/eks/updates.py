@@ -74,6 +74,7 @@ def update_cluster_config(self: EKSResponse) -> ActionResult:
         wanted = {**shown[key], **wanted}
         if network:
             checks.check_network(self, wanted)
+            checks.check_zones(self, shown[key]["subnetIds"], wanted["subnetIds"])
         if not wanted["endpointPublicAccess"]:
             wanted["publicAccessCidrs"] = []
         elif not wanted["publicAccessCidrs"]:

@@ -109,6 +109,14 @@ def test_modes_of_authentication_come_one_after_the_other() -> None:
     assert modes == ["API_AND_CONFIG_MAP", "API"]
 
 
+def test_further_subnets_are_no_change_and_others_are() -> None:
+    current = cluster_of(made(PARAMS))
+    more = {**PARAMS, "subnets": [*PARAMS["subnets"], "subnet-3"]}
+    assert not plan_cluster(current, more).changes and predicted(more, plan_cluster(current, more)) == current
+    (update,) = plan_cluster(current, {**PARAMS, "subnets": ["subnet-1", "subnet-4"]}).updates
+    assert update.request == {"resourcesVpcConfig": {"subnetIds": ["subnet-1", "subnet-4"]}}
+
+
 def test_every_type_of_log_is_on_or_off() -> None:
     on, off = logging_request(["audit"])["clusterLogging"]
     assert (on, off["enabled"], len(off["types"])) == ({"types": ["audit"], "enabled": True}, False, 4)

@@ -23,6 +23,7 @@ class Kubernetes(Lab):
         self.eks, self.iam = self.client("eks"), self.client("iam")
         others = [zone for zone in [*self.zones, "us-west-2a", "us-west-2b"] if zone != self.zones[0]]
         self.subnets = [self.subnet, self.make_subnet("10.66.16.0/20", others[0])]
+        self.zones_used = [self.zones[0], others[0]]
         self.role = self.make_role("cluster", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
         needed = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
         self.node_role = self.make_role("node", "ec2.amazonaws.com", *needed)

@@ -77,8 +77,11 @@ def test_updates_take_time_and_come_one_by_one(kubernetes: Kubernetes) -> None:
     kubernetes.updated(first)
     shown = kubernetes.until("ACTIVE", lambda: eks.describe_cluster(name="c1")["cluster"])
     assert shown["resourcesVpcConfig"]["publicAccessCidrs"] == ["192.0.2.10/32"]
+    far = next(zone for zone in ("us-west-2c", "us-west-2d", "us-west-2a") if zone not in kubernetes.zones_used)
+    farther = kubernetes.make_subnet("10.66.32.0/20", far)
     for asked in (
         {"resourcesVpcConfig": closed},
+        {"resourcesVpcConfig": {"subnetIds": [*kubernetes.subnets, farther]}},
         {"resourcesVpcConfig": closed, "logging": {"clusterLogging": []}},
         {"accessConfig": {"authenticationMode": "CONFIG_MAP"}},
     ):
