@@ -6,7 +6,8 @@ known beforehand: Job ``<app>-<rank>`` has a pod with the host name ``<app>-<ran
 The pods run ``pod.sh``, which stages the job's files, compiles and trains, and starts the training anew on all nodes
 when one of them has got another pod (see that script).
 
-A Job makes a new pod for one that has failed, ``retries`` times; one that was deleted with its node does not count.
+A Job makes a new pod for one that has failed, ``retries`` times; one that was deleted with its node counts as well
+(Kubernetes' documentation, "Handling retriable and non-retriable pod failures with Pod failure policy").
 """
 
 from __future__ import annotations
