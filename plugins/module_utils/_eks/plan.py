@@ -138,6 +138,20 @@ def version_steps(now: str, wanted: str) -> list[str]:
     return [f"{major}.{number}" for number in range(minor(now) + 1, minor(wanted) + 1)]
 
 
+def check_groups(now: str, wanted: str, groups: Mapping[str, str]) -> None:
+    """Refuse several versions at once where node groups would be left behind; ``groups``: name -> version.
+
+    A cluster is updated only where its node groups have its version (API reference of UpdateClusterVersion).
+    """
+    steps = version_steps(now, wanted)
+    behind = sorted(name for name, version in groups.items() if len(steps) > 1 and minor(version) < minor(steps[-2]))
+    if behind:
+        raise TrainiumError(
+            f"the node groups {', '.join(behind)} are older than {steps[-2]}; raise the cluster first to "
+            f"{steps[0]}, then its node groups, and so on"
+        )
+
+
 # --- creation ---
 
 

@@ -92,9 +92,16 @@ class EksCluster:
     def _check_version(self, current: Cluster | None) -> None:
         wanted = self._params["version"]
         if wanted and (current is None or current["version"] != wanted):
+            if current and len(planner.version_steps(current["version"], wanted)) > 1:
+                found = (calls.describe_nodegroup(self._client, current["name"], one) for one in self._groups())
+                versions = {one["nodegroupName"]: one["version"] for one in found if one}
+                planner.check_groups(current["version"], wanted, versions)
             warning = planner.check_version(wanted, calls.cluster_versions(self._client))
             if warning:
                 self._warn(warning)
+
+    def _groups(self) -> list[str]:
+        return calls.list_nodegroups(self._client, self._params["name"])
 
     # --- who may use it ---
 
@@ -176,7 +183,7 @@ class EksCluster:
     def _remove(self, current: Cluster | None) -> Item:
         name = self._params["name"]
         if current and current["status"] != "DELETING":
-            groups = calls.list_nodegroups(self._client, name)
+            groups = self._groups()
             if groups:
                 raise TrainiumError(
                     f"the cluster has the node groups {', '.join(groups)}; remove them first (eks_nodegroup)"

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan import (
     LOGS,
+    check_groups,
     check_new,
     check_ours,
     check_version,
@@ -136,6 +137,14 @@ def test_versions() -> None:
     assert version_steps("1.33", "1.36") == ["1.34", "1.35", "1.36"] and version_steps("1.34", "1.34") == []
     with pytest.raises(TrainiumError, match="does not lower"):
         version_steps("1.35", "1.34")
+
+
+def test_node_groups_are_not_left_behind_by_several_versions() -> None:
+    check_groups("1.34", "1.35", {"trn": "1.33"})
+    check_groups("1.34", "1.36", {})
+    check_groups("1.34", "1.36", {"trn": "1.35"})
+    with pytest.raises(TrainiumError, match=r"node groups gpu, trn are older than 1\.35;.*first to 1\.35"):
+        check_groups("1.34", "1.36", {"trn": "1.34", "gpu": "1.33", "new": "1.35"})
 
 
 @pytest.mark.parametrize(
