@@ -136,8 +136,11 @@ def test_access_entries(kubernetes: Kubernetes) -> None:
 def test_a_cluster_with_the_configuration_map_takes_no_entries(kubernetes: Kubernetes) -> None:
     kubernetes.cluster(accessConfig=None)
     assert kubernetes.code_of(lambda: kubernetes.eks.list_access_entries(clusterName="c1")) == "InvalidRequestException"
-    update = kubernetes.eks.update_cluster_config(name="c1", accessConfig={"authenticationMode": "API"})
-    kubernetes.updated(update)
+    steps = [{"authenticationMode": mode} for mode in ("API_AND_CONFIG_MAP", "API")]
+    change = partial(kubernetes.eks.update_cluster_config, name="c1")
+    assert kubernetes.code_of(lambda: change(accessConfig=steps[1])) == "InvalidParameterException"
+    for step in steps:
+        kubernetes.updated(change(accessConfig=step))
     assert kubernetes.eks.list_access_entries(clusterName="c1")["accessEntries"] == [CALLER]
 
 
