@@ -28,7 +28,7 @@ options:
   name:
     description:
       - What all objects of one definition are called.
-      - With O(state=absent) the name of the training, of which all definitions are ended.
+      - With O(state=absent) the exact name of the training, of which all definitions are ended.
     type: str
     required: true
   state:
@@ -38,6 +38,10 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  owner:
+    description: Who ends it with O(state=absent). Objects of another owner are refused; empty does not ask.
+    type: str
+    default: ""
   objects:
     description: The objects, as P(trainium.cluster.training_objects#filter) makes them. Needed for O(state=present).
     type: list
@@ -136,7 +140,7 @@ def main() -> None:
         if options["state"] == "present":
             result = submit(api, options, module.check_mode)
         else:
-            result = runner.absent(api, options["name"], module.check_mode)
+            result = runner.absent(api, options["name"], options["owner"], module.check_mode)
             result["diff"] = {"before": "".join(f"{one}\n" for one in result["gone"]), "after": ""}
     except ImportError:
         module.fail_json(msg=missing_required_lib("kubernetes"))

@@ -19,6 +19,7 @@ _FOLLOWED: dict[str, dict[str, Any]] = {
 KUBERNETES_JOB: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "owner": {"type": "str", "default": ""},
     "objects": {"type": "list", "elements": "dict", "default": []},
     "resubmit": {"type": "str", "choices": ["failed", "never", "always"], "default": "failed"},
     **_FOLLOWED,

@@ -8,6 +8,7 @@ TorchX ``<job>-<role>-<replica>-0``, and a plain Job of ours adds the rank, so t
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Of all objects of a training: which training, which definition of it, which part (train, compile or stage).
 TRAINING = "trainium.cluster/training"
@@ -15,6 +16,9 @@ APP = "trainium.cluster/app"
 PART = "trainium.cluster/part"
 RANK = "trainium.cluster/rank"
 CACHESET = "trainium.cluster/cacheset"
+# Annotations: its exact name, of which the label has a slug that others may have as well, and whose it is.
+NAME = "trainium.cluster/name"
+OWNER = "trainium.cluster/owner"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "trainium.cluster"
 
@@ -39,3 +43,8 @@ def labels(training: str, app: str, part: str, cacheset: str = "") -> dict[str, 
     """The labels that one definition's objects have in common."""
     more = {CACHESET: cacheset} if cacheset else {}
     return {MANAGED_BY: MANAGER, TRAINING: slug(training, LONGEST), APP: app, PART: part, **more}
+
+
+def metadata(name: str, labels: dict[str, str], training: str, owner: str = "") -> dict[str, Any]:
+    """Of an object, with what tells trainings apart whose labels are the same."""
+    return {"name": name, "labels": labels, "annotations": {NAME: training, **({OWNER: owner} if owner else {})}}

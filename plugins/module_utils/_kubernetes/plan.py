@@ -108,17 +108,17 @@ def service(metadata: Object, selector: Mapping[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def pod_job(name: str, labels: Mapping[str, str], spec: Object, retries: int) -> Object:
+def pod_job(metadata: Object, spec: Object, retries: int) -> Object:
     """A plain Job with one pod."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": dict(labels)},
+        "metadata": metadata,
         "spec": {
             "backoffLimit": retries,
             "completions": 1,
             "parallelism": 1,
-            "template": {"metadata": {"labels": dict(labels)}, "spec": spec},
+            "template": {"metadata": {"labels": dict(metadata["labels"])}, "spec": spec},
         },
     }
 
@@ -147,12 +147,13 @@ def objects(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str,
 
     ``job`` is what `completed` gives; ``files`` the content of its scripts and files by name. ``site``: ``directory``,
     ``shared`` (where pods see the shared storage), ``claim``, ``instance_type``, ``huge_pages`` ('' for none),
-    ``resources``, ``tolerations``, ``retries``, and where wanted ``service_account``, ``pull_secrets`` and
-    ``priority_class``.
+    ``resources``, ``tolerations``, ``retries``, and where wanted ``service_account``, ``pull_secrets``,
+    ``priority_class`` and ``owner``.
     """
     app = job["app"]
     labels = names.labels(job["name"], app, "train", job["cacheset"])
-    metadata = {"name": app, "labels": labels}
+    name, owner = job["name"], site.get("owner") or ""
+    metadata = names.metadata(app, labels, name, owner)
     configured, items = config_map(metadata, files)
     found = [configured, secret(metadata, job["env"]), service(metadata, {names.APP: app, names.PART: "train"})]
     for rank in range(job["count"]):
@@ -169,5 +170,6 @@ def objects(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str,
             nodeSelector={pods.INSTANCE_TYPE: site["instance_type"]},
         )
         retries = int(site["retries"]) if job["requeue"] else 0
-        found.append(pod_job(f"{app}-{rank}", {**labels, names.RANK: str(rank)}, spec, retries))
+        own = names.metadata(f"{app}-{rank}", {**labels, names.RANK: str(rank)}, name, owner)
+        found.append(pod_job(own, spec, retries))
     return found

@@ -232,12 +232,27 @@ def end(api: Api, name: str, jobs: Sequence[Object], check: bool) -> None:
     )
 
 
-def absent(api: Api, training: str, check: bool) -> dict[str, Any]:
-    """End all of a training, whatever its definition was, and delete its objects."""
+def _is_of(found: Object, training: str, owner: str) -> bool:
+    """Whether an object is the training's: of ``a.b`` and ``a_b`` the label is one. Raises where it is another's."""
+    notes = found["metadata"].get("annotations") or {}
+    if notes.get(names.NAME, training) != training:
+        return False
+    whose = notes.get(names.OWNER, owner)
+    if owner and whose != owner:
+        raise TrainiumError(f"{_shown(found)} belongs to {whose}; ask them, or set trainium_owner to end it for them.")
+    return True
+
+
+def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
+    """End all of a training, whatever its definition was, and delete its objects; but none of another owner."""
     selector = f"{names.TRAINING}={names.slug(training, names.LONGEST)},{names.MANAGED_BY}={names.MANAGER}"
-    jobs = [*api.listed("Job", selector), *api.volcano_jobs(selector)]
+
+    def of(found: list[Object]) -> list[Object]:
+        return [one for one in found if _is_of(one, training, owner)]
+
+    jobs = of([*api.listed("Job", selector), *api.volcano_jobs(selector)])
     cancelled = sorted({states.app_of(job) for job in jobs})
-    rest = [one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)]
+    rest = of([one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)])
     for app in cancelled:
         end(api, app, [job for job in jobs if states.app_of(job) == app], check)
     for one in rest:

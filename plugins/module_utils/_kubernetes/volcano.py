@@ -135,18 +135,19 @@ def parts(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str, b
     """
     app = job["app"]
     stage, compiling = f"{app}-s", f"{app}-c"
-    labels = names.labels(job["name"], stage, "stage")
-    metadata = {"name": stage, "labels": labels}
+    owner = site.get("owner") or ""
+    metadata = names.metadata(stage, names.labels(job["name"], stage, "stage"), job["name"], owner)
     text = "".join(f"{name}={shlex.quote(value)}\n" for name, value in job["env"].items())
     configured, items = plan.config_map(metadata, files)
     secret = plan.secret(metadata, job["env"], {_ENVIRONMENT: text})
     volumes, mounts = pods.volumes(stage, items, site["claim"], site["shared"])
     container = pods.container(job["image"], ["bash", f"{pods.JOB}/pod.sh", "stage"], {}, mounts)
-    staging = plan.pod_job(stage, labels, plan.pod_spec(container, volumes, site), 2)
+    staging = plan.pod_job(metadata, plan.pod_spec(container, volumes, site), 2)
     found: dict[str, list[Object]] = {"stage": [configured, secret, staging], "compile": []}
     for name, part in ((compiling, "compile"), (app, "train")):
         if part == "train" or job["compile"]["enabled"]:
             made = volcano_job(name, options_of(job, site, part == "compile"), site)
-            made["metadata"]["labels"] = names.labels(job["name"], name, part, job["cacheset"])
+            labels = names.labels(job["name"], name, part, job["cacheset"])
+            made["metadata"] = names.metadata(name, labels, job["name"], owner)
             found[part] = [made]
     return found

@@ -26,6 +26,11 @@ def objects(**definition: Any) -> tuple[str, list[dict[str, Any]]]:
     return job["app"], plan.objects(job, SITE, FILES)
 
 
+def plan_of(name: str = "bert", **site: Any) -> tuple[str, list[dict[str, Any]]]:
+    job = completed({"name": name}, site)
+    return job["app"], plan.objects(job, {**SITE, **site}, FILES)
+
+
 def submitted(run: Run, **definition: Any) -> str:
     app, made = objects(**definition)
     result = run("kubernetes_job", name=app, objects=made)
@@ -190,6 +195,25 @@ def test_all_definitions_of_a_training_are_ended(cluster: Cluster, run: Run) -> 
     assert (result["cancelled"], result["changed"]) == ([app], True)
     assert [cluster.named(kind) for kind in ("jobs", "pods", "configmaps", "secrets", "services")] == [[]] * 5
     assert run("kubernetes_job", name="bert", state="absent")["changed"] is False
+
+
+def test_a_training_of_another_name_with_the_same_label_stays(cluster: Cluster, run: Run) -> None:
+    app, theirs = (plan_of(name, cacheset=name.partition(".")[0]) for name in ("bert.large", "Bert_large"))
+    for name, made in (app, theirs):
+        assert run("kubernetes_job", name=name, objects=made)["submitted"] is True
+    assert run("kubernetes_job", name="bert-large", state="absent")["changed"] is False
+    assert run("kubernetes_job", name="bert.large", state="absent")["cancelled"] == [app[0]]
+    assert cluster.named("jobs") == [f"{theirs[0]}-0", f"{theirs[0]}-1"]
+    assert cluster.named("secrets") == [theirs[0]]
+
+
+def test_a_training_of_another_owner_is_refused(cluster: Cluster, run: Run) -> None:
+    app, made = plan_of(owner="ada")
+    run("kubernetes_job", name=app, objects=made)
+    result = run("kubernetes_job", name="bert", state="absent", owner="bob")
+    assert f"Job {app}-0 belongs to ada" in result["msg"]
+    assert cluster.named("jobs") == [f"{app}-0", f"{app}-1"]
+    assert run("kubernetes_job", name="bert", state="absent", owner="ada")["cancelled"] == [app]
 
 
 def test_another_secret_is_no_other_job(cluster: Cluster, run: Run) -> None:
