@@ -37,7 +37,9 @@ options:
       - A template of that name that carries another cluster's tag, or none, is refused.
     type: str
   owner:
-    description: Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+      - What carries another owner's is refused; sessions of one IAM role are one owner.
     type: str
   role:
     description: What the nodes are for, the tag C(trainium:role).

@@ -41,7 +41,9 @@ options:
     description: What it belongs to, the tag C(trainium:cluster). By default, O(cluster).
     type: str
   owner:
-    description: Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+      - What carries another owner's is refused; sessions of one IAM role are one owner.
     type: str
   state:
     description:

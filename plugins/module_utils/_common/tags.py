@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 CLUSTER_TAG = "trainium:cluster"
 ROLE_TAG = "trainium:role"
@@ -16,11 +19,34 @@ OWNER_TAG = "trainium:owner"
 SET_TAG = "trainium:set"
 # Which launch of the set an instance comes from.
 GENERATION_TAG = "trainium:generation"
+# A session of a role has another name each time; that of the Identity Center has the user's. So has role network.
+_SESSION = re.compile(r"(:assumed-role/(?!AWSReservedSSO_)[^/]+)/.*")
 
 
 def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
     """The tags of any resource that EC2 describes."""
     return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
+
+
+def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called: str) -> None:
+    """Refuse what carries another cluster's tag, or none, or another owner's: it is somebody else's.
+
+    Args:
+        tags: those that it has; None where there is nothing of the name.
+        params: ``cluster_name``, and ``owner`` where one is given.
+    """
+    if tags is None:
+        return
+    if tags.get(CLUSTER_TAG) != params["cluster_name"]:
+        whose = (
+            f"belongs to the cluster {tags[CLUSTER_TAG]}" if CLUSTER_TAG in tags else f"carries no tag {CLUSTER_TAG}"
+        )
+        raise TrainiumError(f"{called} {whose}; take another name")
+    theirs, mine = (_SESSION.sub(r"\1", owner or "") for owner in (tags.get(OWNER_TAG), params.get("owner")))
+    if theirs and mine and theirs != mine:
+        raise TrainiumError(
+            f"{called} belongs to {theirs}, and you are {mine}; take another name, or give their owner to act for them"
+        )
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:

@@ -11,6 +11,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     CLUSTER_TAG,
     OWNER_TAG,
     ROLE_TAG,
+    check_ours,
     tag_list,
     tags_of,
 )
@@ -44,7 +45,7 @@ class EfaLaunchTemplate:
         if not template.NAME.fullmatch(params["name"]):
             raise TrainiumError(f"name is {params['name']!r}; use 3 to 128 letters, digits and the signs ( ) . - / _")
         found = next(iter(calls.describe_templates(self._client, {"launch-template-name": params["name"]})), None)
-        template.check_owner(found, params, CLUSTER_TAG)
+        check_ours(tags_of(found) if found else None, params, f"the launch template {params['name']}")
         version = calls.describe_version(self._client, found["LaunchTemplateId"]) if found else {}
         before = _shown(found, version)
         if params["state"] == "absent":

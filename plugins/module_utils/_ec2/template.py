@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import client_token, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import launch_fields, set_tags
@@ -89,14 +88,6 @@ def plan_template(
         return TemplatePlan(True, False, {})
     there = tags_of(found)
     return TemplatePlan(False, description != wanted, {key: tags[key] for key in tags if there.get(key) != tags[key]})
-
-
-def check_owner(found: Mapping[str, Any] | None, params: Mapping[str, Any], key: str) -> None:
-    """Refuse a template of the same name that carries another cluster's tag, or none."""
-    cluster = tags_of(found).get(key) if found else params["cluster_name"]
-    if cluster != params["cluster_name"]:
-        whose = f"belongs to the cluster {cluster}" if cluster else f"carries no tag {key}"
-        raise TrainiumError(f"the launch template {params['name']} {whose}; take another name")
 
 
 def creation(params: Mapping[str, Any], data: Item, tags: Sequence[Item]) -> Item:

@@ -86,15 +86,6 @@ def wanted_tags(params: Params) -> dict[str, str]:
     }
 
 
-def check_ours(tags: Mapping[str, str] | None, params: Params, called: str) -> None:
-    """Refuse what carries another cluster's tag, or none: it is somebody else's."""
-    if tags is not None and tags.get(CLUSTER_TAG) != params["cluster_name"]:
-        whose = (
-            f"belongs to the cluster {tags[CLUSTER_TAG]}" if CLUSTER_TAG in tags else f"carries no tag {CLUSTER_TAG}"
-        )
-        raise TrainiumError(f"{called} {whose}; take another name")
-
-
 # --- versions ---
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import access, calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan as planner
@@ -61,7 +62,7 @@ class EksCluster:
         params, name = self._params, self._params["name"]
         found = calls.describe_cluster(self._client, name)
         current = planner.cluster_of(found) if found else None
-        planner.check_ours(current["tags"] if current else None, params, f"the cluster {name}")
+        check_ours(current["tags"] if current else None, params, f"the cluster {name}")
         if params["state"] == "absent":
             return self._remove(current)
         access.check_admins(params.get("admins") or ())

@@ -9,12 +9,12 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls_template, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan_nodegroup as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan import check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run import wait_for_update
 
 Item = dict[str, Any]

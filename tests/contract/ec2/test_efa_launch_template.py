@@ -66,3 +66,5 @@ def test_what_it_refuses_and_warns_of(cloud: Account) -> None:
     assert "EFA will not work" in str(run(cloud, security_groups=[bare])["warnings"])
     cloud.ec2.create_launch_template(LaunchTemplateName="theirs", LaunchTemplateData={"InstanceType": "m5.large"})
     assert "carries no tag trainium:cluster" in run(cloud, name="theirs", state="absent")["msg"]
+    assert run(cloud, name="hers", owner="ann")["changed"]
+    assert "belongs to ann, and you are bob" in run(cloud, name="hers", owner="bob", state="absent")["msg"]

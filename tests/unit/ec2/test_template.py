@@ -7,11 +7,9 @@ import email
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import known_network, plan_interfaces
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.template import (
-    check_owner,
     creation,
     digest,
     mime,
@@ -104,9 +102,3 @@ def test_the_same_request_has_the_same_token_and_another_version_another() -> No
     assert creation(PARAMS, data(), [])["ClientToken"] == creation(PARAMS, data(), [])["ClientToken"]
     first, again, later = (new_version("lt-1", latest, data())["ClientToken"] for latest in (1, 1, 3))
     assert first == again != later
-
-
-@pytest.mark.parametrize("tags", [[], [{"Key": CLUSTER_TAG, "Value": "other"}]])
-def test_a_template_of_somebody_else_is_refused(tags: list[dict[str, str]]) -> None:
-    with pytest.raises(TrainiumError, match="take another name"):
-        check_owner({"Tags": tags}, PARAMS, CLUSTER_TAG)

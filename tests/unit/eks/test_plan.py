@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan import (
     LOGS,
     check_groups,
     check_new,
-    check_ours,
     check_version,
     cluster_of,
     creation,
@@ -161,9 +161,24 @@ def test_what_is_refused(state: dict[str, Any], sentence: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "sentence"), [({}, "carries no tag"), ({"trainium:cluster": "x"}, "belongs to the cluster x")]
+    ("tags", "sentence"),
+    [
+        ({}, "carries no tag"),
+        ({"trainium:cluster": "x"}, "belongs to the cluster x"),
+        ({"trainium:cluster": "bert", "trainium:owner": "arn:aws:sts::1:assumed-role/ops/eve"}, "role/ops, and you"),
+    ],
 )
 def test_what_is_somebody_elses_is_refused(tags: dict[str, str], sentence: str) -> None:
     with pytest.raises(TrainiumError, match=sentence):
-        check_ours(tags, PARAMS, "the cluster bert")
+        check_ours(tags, {**PARAMS, "owner": "me"}, "the cluster bert")
     check_ours(None, PARAMS, "the cluster bert")
+
+
+def test_sessions_of_a_role_are_one_owner_and_who_says_none_is_let() -> None:
+    role = "arn:aws:sts::1:assumed-role/ops"
+    tags = {"trainium:cluster": "bert", "trainium:owner": f"{role}/one"}
+    for owner in (role, f"{role}/two", None):
+        check_ours(tags, {**PARAMS, "owner": owner}, "the cluster bert")
+    people = "arn:aws:sts::1:assumed-role/AWSReservedSSO_x/"
+    with pytest.raises(TrainiumError, match="take another name, or give their owner"):
+        check_ours({**tags, "trainium:owner": people + "ann"}, {**PARAMS, "owner": people + "bob"}, "the cluster bert")
