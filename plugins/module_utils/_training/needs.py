@@ -84,7 +84,9 @@ def problem(definition: Definition, presets: Presets, site: Mapping[str, Any]) -
     may have data from elsewhere, an image's or what was copied to them).
     """
     preset = preset_of(definition, presets)
-    found = (*_image(definition, site), *_software(preset, site), *_sizes({**preset, **definition}, preset, site))
+    # What runs in an image has the image's, where its name tells.
+    inside = {**site, "sdk": sdk_of(definition.get("image")) or site.get("sdk")}
+    found = (*_image(definition, site), *_software(preset, inside), *_sizes({**preset, **definition}, preset, site))
     return next((one for one in (*found, *_contents(definition, presets, site)) if one), "")
 
 

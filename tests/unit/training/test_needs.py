@@ -111,3 +111,10 @@ def test_other_scripts_interpreters_and_batches_are_the_users() -> None:
     assert said(BERT_LARGE, "/opt", python="/opt/conda/bin/python", sdk="") == ""
     assert said({**BERT_LARGE, "args": {"start_keep_batch": False}}, "/opt", nodes=64) == ""
     assert said({**BERT_LARGE, "args": {"grad_accum_usteps": 64}}, "/opt", nodes=64) == ""
+
+
+def test_what_runs_in_an_image_has_the_sdk_of_the_image() -> None:
+    site = {"directory": "/d", "sdk": "2.29.1", "unknown": True}
+    definition = {"preset": "llama3-8b-lora"}
+    assert "needs Neuron SDK 2.26.1 (not 2.29.1)" in problem(definition, PRESETS, site)
+    assert problem({**definition, "image": "a/b:1-sdk2.26.1-ubuntu22.04"}, PRESETS, site) == ""
