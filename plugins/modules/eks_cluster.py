@@ -260,7 +260,7 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import session_role
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import caller_arn, role_arn
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import caller_arn, check_library, role_arn
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run import EksCluster
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -300,8 +300,10 @@ def main() -> None:
         known = role_arn(module.client("iam"), role) if role else principal
         return known or principal, bool(known)
 
+    client = module.client("eks")
     try:
-        result = EksCluster(module.client("eks"), module.params, module.check_mode, module.warn, caller).run()
+        check_library(client)
+        result = EksCluster(client, module.params, module.check_mode, module.warn, caller).run()
     except TrainiumError as error:
         module.fail_json(msg=f"eks_cluster {module.params['name']}: {error}.", **error.details)
     difference = result.pop("diff")

@@ -311,6 +311,7 @@ from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import check_library
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_nodegroup import EksNodegroup
 
 TAINT = {
@@ -355,6 +356,7 @@ def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     clients = (module.client("eks"), module.client("ec2"))
     try:
+        check_library(clients[0])
         result = EksNodegroup(*clients, module.params, module.check_mode, module.warn).run()
     except TrainiumError as error:
         name = f"{module.params['cluster']}/{module.params['name']}"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    import botocore
     from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
@@ -17,6 +18,28 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     pages,
     retried,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
+# What an older botocore does not know of EKS: operation -> a field that came last of those which are sent.
+_LATEST = {
+    "DescribeClusterVersions": "includeAll",
+    "CreateCluster": "deletionProtection",
+    "CreateNodegroup": "updateConfig.updateStrategy",
+}
+
+
+def check_library(client: Client) -> None:
+    """Raise TrainiumError where the controller's botocore is older than what the modules for EKS ask of it."""
+    model = client.meta.service_model
+    for operation, field in _LATEST.items():
+        shape: Any = model.operation_model(operation).input_shape if operation in model.operation_names else None
+        for name in field.split("."):
+            shape = shape.members.get(name) if shape is not None else None
+        if shape is None:
+            raise TrainiumError(
+                f"the botocore {botocore.__version__} of this Python does not know {field} of {operation}; "
+                "install a newer boto3"
+            )
 
 
 def _found(call: Any, key: str, **names: str) -> Item | None:
