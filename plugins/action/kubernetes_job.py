@@ -22,7 +22,7 @@ class ActionModule(KubernetesAction):
         # Objects are known again by their names, so that asking twice does not submit twice.
         first = self.patiently(lambda: self.call("kubernetes_job", arguments, task_vars))
         result.update(first)
-        if first.get("failed") or not options["wait"] or options["state"] == "absent":
+        if first.get("failed") or not options["wait"] or options["state"] != "present":
             return result
         kept = {name: first[name] for name in ("changed", "submitted", "made", "ended_others", "diff")}
         result.update({**self.followed(options, task_vars), **kept})

@@ -128,7 +128,7 @@ def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, 
     parts = [
         {
             "part": part,
-            "objects": objects,
+            **dict(zip(("objects", "secret_data"), kubernetes.without_values(objects))),
             "name": next(one["metadata"]["labels"][APP] for one in objects),
             "success": job["compile"]["success"] if part == "compile" else "",
         }

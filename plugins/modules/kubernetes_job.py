@@ -34,9 +34,10 @@ options:
   state:
     description:
       - V(present) submits the training.
+      - V(stopped) deletes, once one of its Jobs has failed, those that still hold nodes. What has ended stays.
       - V(absent) ends it and deletes its objects.
     type: str
-    choices: [present, absent]
+    choices: [present, stopped, absent]
     default: present
   owner:
     description: Who ends it with O(state=absent). Objects of another owner are refused; empty does not ask.
@@ -47,6 +48,10 @@ options:
     type: list
     elements: dict
     default: []
+  secret_data:
+    description: What is in the Secret of O(objects), file to content in Base64, in place of its C(data). Never logged.
+    type: dict
+    default: {}
   resubmit:
     description:
       - Whether to submit where there is a training of this name that has ended.
@@ -63,6 +68,7 @@ EXAMPLES = r"""
   trainium.cluster.kubernetes_job:
     name: "{{ job.app }}"
     objects: "{{ made.parts[0].objects }}"
+    secret_data: "{{ made.parts[0].secret_data }}"
     steps: 28125
     wait: true
   delegate_to: localhost
@@ -94,13 +100,13 @@ ended_others:
   sample: []
 cancelled:
   description: The definitions of the training that were ended.
-  returned: O(state=absent)
+  returned: O(state) is V(absent) or V(stopped)
   type: list
   elements: str
   sample: [bert-0123456789ab]
 gone:
   description: The objects that were deleted.
-  returned: O(state=absent)
+  returned: O(state) is V(absent) or V(stopped)
   type: list
   elements: str
   sample: [Job bert-0123456789ab-0]
@@ -117,7 +123,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls
 
 def submit(api: Api, options: dict[str, Any], check: bool) -> dict[str, Any]:
     success = options["success"]
-    result = runner.present(api, options["name"], options["objects"], options["resubmit"], check, success)
+    values = options["secret_data"]
+    objects = [{**one, "data": values} if values and one["kind"] == "Secret" else one for one in options["objects"]]
+    result = runner.present(api, options["name"], objects, options["resubmit"], check, success)
     before = result.pop("before")
     now = (
         before
@@ -140,7 +148,10 @@ def main() -> None:
         if options["state"] == "present":
             result = submit(api, options, module.check_mode)
         else:
-            result = runner.absent(api, options["name"], options["owner"], module.check_mode)
+            if options["state"] == "stopped":
+                result = runner.stop(api, options["name"], module.check_mode)
+            else:
+                result = runner.absent(api, options["name"], options["owner"], module.check_mode)
             result["diff"] = {"before": "".join(f"{one}\n" for one in result["gone"]), "after": ""}
     except ImportError:
         module.fail_json(msg=missing_required_lib("kubernetes"))

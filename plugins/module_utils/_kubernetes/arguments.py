@@ -18,9 +18,10 @@ _FOLLOWED: dict[str, dict[str, Any]] = {
 }
 KUBERNETES_JOB: dict[str, dict[str, Any]] = {
     "name": {"type": "str", "required": True},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "state": {"type": "str", "choices": ["present", "stopped", "absent"], "default": "present"},
     "owner": {"type": "str", "default": ""},
     "objects": {"type": "list", "elements": "dict", "default": []},
+    "secret_data": {"type": "dict", "default": {}, "no_log": True},
     "resubmit": {"type": "str", "choices": ["failed", "never", "always"], "default": "failed"},
     **_FOLLOWED,
     **CONNECTION,

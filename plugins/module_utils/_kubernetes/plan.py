@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, pods
@@ -100,6 +100,12 @@ def secret(metadata: Object, env: Mapping[str, str], more: Mapping[str, str] | N
     texts = {"environment.json": json.dumps(env, sort_keys=True), **(more or {})}
     data = {name: base64.b64encode(text.encode()).decode("ascii") for name, text in texts.items()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+
+
+def without_values(objects: Sequence[Object]) -> tuple[list[Object], dict[str, str]]:
+    """Objects without what is in their Secret, and that: as a parameter of its own it can be kept out of all logs."""
+    values = next((one["data"] for one in objects if one["kind"] == "Secret"), {})
+    return [{**one, "data": {}} if one["kind"] == "Secret" else one for one in objects], values
 
 
 def service(metadata: Object, selector: Mapping[str, str]) -> Object:

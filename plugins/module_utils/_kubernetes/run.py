@@ -232,6 +232,16 @@ def end(api: Api, name: str, jobs: Sequence[Object], check: bool) -> None:
     )
 
 
+def stop(api: Api, name: str, check: bool) -> dict[str, Any]:
+    """End what of a failed training still holds nodes; Jobs that have ended stay, and with them its state and logs."""
+    jobs = [job for job in workloads(api, names.APP, name) if not states.is_volcano(job)]
+    held = [job for job in jobs if not states.condition(job, "Failed") and not states.condition(job, "Complete")]
+    held = held if len(held) < len(jobs) and any(states.condition(job, "Failed") for job in jobs) else []
+    for job in held:
+        api.delete(job, check)
+    return {"cancelled": [name] if held else [], "changed": bool(held), "made": [], "gone": [*map(_shown, held)]}
+
+
 def _is_of(found: Object, training: str, owner: str) -> bool:
     """Whether an object is the training's: of ``a.b`` and ``a_b`` the label is one. Raises where it is another's."""
     notes = found["metadata"].get("annotations") or {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,20 @@ def test_an_image_that_does_not_exist_never_starts(cluster: Cluster, run: Run) -
     assert not [name for name in cluster.named("jobs") if name.startswith(app)]
 
 
+def test_what_a_failed_training_still_holds_is_given_back(cluster: Cluster, run: Run) -> None:
+    app = submitted(run)
+    for rank in (0, 1):
+        cluster.pod(f"{app}-{rank}", RUNNING, f"node-{rank}")
+    assert run("kubernetes_job", name=app, state="stopped")["changed"] is False
+    cluster.finish(f"{app}-1", "Failed", "Job has reached the specified backoff limit")
+    assert run("kubernetes_job", name=app, state="stopped")["gone"] == [f"Job {app}-0"]
+    assert (cluster.named("jobs"), cluster.named("pods")) == ([f"{app}-1"], [f"{app}-1-a"])
+    assert run("kubernetes_job_info", name=app)["state"] == "FAILED"
+    # The next run makes all of it anew.
+    assert run("kubernetes_job", name=app, objects=objects()[1])["submitted"] is True
+    assert cluster.named("jobs") == [f"{app}-0", f"{app}-1"]
+
+
 def test_a_missing_configuration_and_a_pending_claim_are_told(cluster: Cluster, run: Run) -> None:
     app = submitted(run)
     cluster.pod(f"{app}-0", pending("CreateContainerConfigError", 'secret "x" not found'))
@@ -219,11 +234,14 @@ def test_a_training_of_another_owner_is_refused(cluster: Cluster, run: Run) -> N
 def test_another_secret_is_no_other_job(cluster: Cluster, run: Run) -> None:
     app = submitted(run)
     job = completed()
-    job["env"] = {"HF_TOKEN": "another"}
-    result = run("kubernetes_job", name=app, objects=plan.objects(job, SITE, FILES))
+    job["env"] = {"HF_TOKEN": "hf_other"}
+    made, values = plan.without_values(plan.objects(job, SITE, FILES))
+    result = run("kubernetes_job", name=app, objects=made, secret_data=values)
     assert (result["made"], result["submitted"]) == ([f"Secret {app}"], False)
-    del result["invocation"]
-    assert "another" not in json.dumps(result)
+    stored = cluster.objects["api/v1/secrets", "trainium", app]["data"]
+    assert json.loads(base64.b64decode(stored["environment.json"])) == {"HF_TOKEN": "hf_other"}
+    # Neither as it is nor encoded, not even in what -vvv shows of the arguments.
+    assert "hf_other" not in json.dumps(result) and stored["environment.json"] not in json.dumps(result)
 
 
 def test_a_server_that_does_not_answer_is_told(cluster: Cluster, run: Run, tmp_path: Path) -> None:
