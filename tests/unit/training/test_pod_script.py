@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -76,6 +77,7 @@ class World:
             "training_job_rendezvous_port": 29500,
             "training_job_slurm_path": "/usr/bin",
             "training_job_pods_timeout": 60,
+            "training_job_retries": 1,
         }
         templar = Templar(loader=DataLoader(), variables=variables)
         for name in ("pod.sh", "job.sh", "restart.sh"):
@@ -112,7 +114,8 @@ class World:
             ["pgrep", "--session", str(self.pods[rank].pid)], capture_output=True, text=True, check=False
         ).stdout.split()
         for process in map(int, sessions):
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self.pods[rank].wait()
 
     def let(self, mode: str, rank: int, code: int) -> None:
@@ -134,7 +137,7 @@ class World:
         return (self.folder / f"said.{rank}").read_text()
 
     def code(self, rank: int) -> int:
-        return self.pods[rank].wait(timeout=20)
+        return self.pods[rank].wait(timeout=90)
 
 
 @pytest.fixture
@@ -189,6 +192,30 @@ def test_a_failure_while_all_live_is_one(tmp_path: Path, made: list[World]) -> N
     world.start(0)
     assert world.code(0) == 3, world.said(0)
     assert len(world.started("train", 0)) == 1
+
+
+def test_all_end_where_one_has_failed_for_the_last_time(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {"requeue": False})
+    made.append(world)
+    world.let("train", 1, 3)
+    world.start(0)
+    world.start(1)
+    assert [world.code(1), world.code(0)] == [3, 1], world.said(0)
+    assert "rank 1 has failed with code 3 and is not tried again" in world.said(0)
+    # Nor does the next pod of the other wait for anybody.
+    started = len(world.started("train", 0))
+    world.start(0)
+    assert (world.code(0), len(world.started("train", 0))) == (1, started)
+
+
+def test_a_rank_gives_up_after_as_many_pods_as_its_job_makes(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {}, nodes=1)
+    made.append(world)
+    world.let("train", 0, 3)
+    for last in (False, True):
+        world.start(0)
+        assert world.code(0) == 3
+        assert (world.output / "run-one/given_up.0").exists() is last
 
 
 def test_who_fails_because_another_pod_has_ended_waits_for_its_next(tmp_path: Path, made: list[World]) -> None:
