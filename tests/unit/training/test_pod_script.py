@@ -218,6 +218,27 @@ def test_a_rank_gives_up_after_as_many_pods_as_its_job_makes(tmp_path: Path, mad
         assert (world.output / "run-one/given_up.0").exists() is last
 
 
+def test_links_on_the_shared_storage_are_not_followed(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {}, nodes=1)
+    made.append(world)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    world.output.mkdir(parents=True)
+    (world.output / "a.py").symlink_to(elsewhere)
+    (tmp_path / "root/environment/environment.sh").write_text("A=b\n")
+    (world.output / "environment.sh").symlink_to(elsewhere)
+    world.let("train", 0, 0)
+    world.start(0)
+    assert world.code(0) == 0, world.said(0)
+    copies = [world.output / name for name in ("a.py", "environment.sh")]
+    assert [(one.is_symlink(), one.stat().st_mode & 0o777) for one in copies] == [(False, 0o755), (False, 0o600)]
+    (world.output / "train.log").unlink()
+    (world.output / "train.log").symlink_to(elsewhere / "log")
+    world.start(0)
+    assert (world.code(0), list(elsewhere.iterdir())) == (1, [])
+    assert "train.log is a link" in world.said(0)
+
+
 def test_who_fails_because_another_pod_has_ended_waits_for_its_next(tmp_path: Path, made: list[World]) -> None:
     world = World(tmp_path, {})
     made.append(world)
