@@ -2,8 +2,8 @@
 """A training as TorchX and Volcano run it. Pure.
 
 What TorchX 0.7.0 makes of the component beside this file (app_to_resource and role_to_pod of its
-kubernetes_scheduler.py): the same object, but for our labels and its name, which TorchX ends with a random text and we
-with the digest of the definition. tests/unit/kubernetes/test_volcano.py holds it against the real TorchX.
+kubernetes_scheduler.py): the same object, but for our labels and annotations, pods without a token of the API server, and
+its name, which TorchX ends with a random text and we with the digest of the definition. tests/unit/kubernetes/test_volcano.py holds it against the real TorchX.
 
 Before it a plain Job puts the job's files on the shared storage, since an AppDef has no ConfigMap.
 """
@@ -79,6 +79,8 @@ def _pod(name: str, options: Mapping[str, Any], made: Object, site: Mapping[str,
         ],
         "nodeSelector": {pods.INSTANCE_TYPE: options["instance_type"]},
         "restartPolicy": "Never",
+        # TorchX leaves it away, and root of the image would have the rights of the service account.
+        "automountServiceAccountToken": False,
         "volumes": [
             {"emptyDir": {"medium": "Memory"}, "name": "dshm"},
             {"name": "mount-0", "persistentVolumeClaim": {"claimName": options["claim"]}},

@@ -73,6 +73,13 @@ def test_it_compiles_in_a_job_of_its_own_before() -> None:
     assert parts()["compile"] == []
 
 
+def test_no_pod_has_the_token_of_its_service_account() -> None:
+    found = parts({"compile": {"enabled": True}}, service_account="trainer")
+    jobs = [found["compile"][0], found["train"][0]]
+    specs = [task["template"]["spec"] for job in jobs for task in job["spec"]["tasks"]]
+    assert [spec["automountServiceAccountToken"] for spec in specs] == [False] * 4
+
+
 def test_a_job_is_started_again_by_volcano() -> None:
     (job,) = parts()["train"]
     assert job["spec"]["maxRetry"] == 3
@@ -139,4 +146,7 @@ def test_torchx_would_submit_the_same(torchx: Path, definition: dict[str, Any], 
     name = ours["metadata"]["name"]
     again = json.loads(json.dumps(theirs).replace(theirs["metadata"]["name"], name))
     ours["metadata"] = {"name": name}
+    # What is different: no pod gets a token of the API server.
+    for task in ours["spec"]["tasks"]:
+        del task["template"]["spec"]["automountServiceAccountToken"]
     assert again == ours
