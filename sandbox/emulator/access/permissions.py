@@ -67,6 +67,7 @@ _KINDS = {
 _EC2_ID = re.compile(r"^([a-z]+)-[0-9a-f]{8,17}$")
 # Tags in the flat parameters of query protocols: EC2's of what is made, its CreateTags', and CloudFormation's.
 _TAG = re.compile(r"^(TagSpecifications?\.\d+\.Tag|Tag|Tags\.member)\.\d+\.Key$")
+_KIND = re.compile(r"^TagSpecifications?\.\d+\.ResourceType$")
 # What an action is about that knows no resources: a statement must have "*" for it.
 NO_RESOURCE: list[tuple[str, dict[str, str]]] = [("*", {})]
 _WITHOUT = (
@@ -100,7 +101,9 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     found = [{"action": action, "resources": resources, "context": context} for action in wanted]
     if tags and service == "ec2" and name != "CreateTags":
         more = {**context, "ec2:CreateAction": [name]}
-        found.append({"action": "ec2:CreateTags", "resources": [], "context": more})
+        kinds = sorted({str(value) for key, value in given.items() if _KIND.match(key)})
+        made = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
+        found.append({"action": "ec2:CreateTags", "resources": made, "context": more})
     elif tags and service in _TAGGING and name != _TAGGING[service]:
         found.append({"action": f"{service}:{_TAGGING[service]}", "resources": resources, "context": context})
     if tags and service == "iam":

@@ -19,7 +19,8 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     arguments = {"cluster_name": "bert", "path": "/nonexistent/pins", "timeout": 0}
     assert cloud.run("internal.host_keys", arguments)["unknown"] == [identity]
     cloud.efa(count=1, state="stopped")
-    cloud.efa(count=1, key_name="key", public_ip="primary")
+    cloud.efa(count=1, key_name="key", public_ip="primary", tags={"team": "speech"})
+    assert {"Key": "team", "Value": "speech"} in cloud.instances()[0]["Tags"]
     assert cloud.efa(state="absent")["changed"]
     used = cloud.api.used("nodes")
     # Volumes are only looked at where some are wanted.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._lease import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._lease.plan import FREE, parameter_name
 
+from sandbox.emulator.access.statements import allowed
 from tests.contract.conftest import REPOSITORY, actions, idle, policy
 from tests.contract.network.conftest import Controller
 
@@ -15,6 +17,14 @@ from tests.contract.network.conftest import Controller
 def statement(name: str, sid: str) -> set[str]:
     (found,) = [set(one["Action"]) for one in policy(name) if one["Sid"] == sid]
     return found
+
+
+@pytest.mark.parametrize("name", ["network", "nodes"])
+def test_only_what_is_a_cluster_s_gets_other_tags(name: str) -> None:
+    given = {"aws:RequestTag/trainium:cluster": ["bert"], "aws:TagKeys": ["trainium:cluster"]}
+    for tags, may in (({}, False), ({"Name": "theirs"}, False), ({"trainium:cluster": "bert"}, True)):
+        there = [("arn:aws:ec2:us-west-2:123456789012:instance/i-0123456789abcdef0", tags)]
+        assert allowed(policy(name), {"action": "ec2:CreateTags", "resources": there, "context": given}) == may
 
 
 def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> None:
@@ -29,11 +39,11 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
     ssm = controller.client("ssm")
     options = ["-e", json.dumps(controller.variables)]
     for name, unneeded, seldom in (
-        ("network", "ChangeIt", statement("network", "ChangeIt")),
+        ("network", ["ChangeTags", "ChangeIt"], statement("network", "ChangeIt")),
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
-            "EndInstances",
+            ["EndInstances"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource"},
         ),
@@ -53,7 +63,7 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         assert used - (actions("sessions") - actions(name)) == actions(name) - seldom
         needs = [need for need in controller.api.needs(name) if need["action"] != "sts:GetCallerIdentity"]
         found = idle(needs, name, "sessions")
-        assert [sid for sid in found if sid in {one["Sid"] for one in policy(name)}] == [unneeded]
+        assert [sid for sid in found if sid in {one["Sid"] for one in policy(name)}] == unneeded
     # The rest is for nodes.
     assert actions("sessions") - sessions == {
         *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession"),
