@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._iam import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.plan import POLICY, TRUST, path_of
@@ -30,7 +32,13 @@ class NodeProfile:
         """Make what of role, policy and profile is missing, all of one name; whether something was."""
         client, policy = self._client, POLICY.format(partition=self._client.meta.partition)
         profiles = {item["InstanceProfileName"]: item for item in calls.list_profiles(client, self._path)}
-        roles = [item["RoleName"] for item in calls.list_roles(client, self._path)]
+        roles = {item["RoleName"]: item for item in calls.list_roles(client, self._path)}
+        # Somebody who may make roles here, but not give them to others, could have made it.
+        if name in roles and roles[name].get("AssumeRolePolicyDocument") != json.loads(TRUST):
+            raise TrainiumError(
+                f"the IAM role {name} does not trust EC2 alone, so that others could use what nodes may; see who made "
+                "it, delete it and run again"
+            )
         held = [role["RoleName"] for role in profiles.get(name, {}).get("Roles") or ()]
         steps: list[Callable[[], None]] = []
         if name not in roles:

@@ -52,6 +52,15 @@ def test_a_role_of_somebody_else_is_not_taken(account: Account) -> None:
     assert said.endswith("(EntityAlreadyExists).")
 
 
+def test_a_role_that_others_may_take_on_is_refused(cloud: Account) -> None:
+    cloud.run("internal.node_profile", PROFILE)
+    trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    cloud.client("iam").update_assume_role_policy(RoleName="bert-nodes", PolicyDocument=document)
+    said = cloud.run("internal.node_profile", PROFILE)["msg"]
+    assert "the IAM role bert-nodes does not trust EC2 alone" in said
+
+
 def test_nodes_register_and_leave_nothing(account: Account, tmp_path: Path) -> None:
     """EC2 does not see the profile at once, and the agents come later than the nodes."""
     account.run("internal.node_profile", PROFILE)
