@@ -116,6 +116,12 @@ def test_nodes_yml_brings_them_into_a_cluster_of_our_own_only(cluster: Cluster, 
     assert made.index("neuron-device-plugin") < made.index("volcano-admission") < made.index("volcano-admission-init")
 
 
+def test_check_mode_foresees_them_where_there_is_no_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    said = play(cluster, tmp_path, "--check", trainium_kubeconfig=str(tmp_path / "none"))
+    assert "failed=0" in said and "release.example/volcano.yaml" in said, said
+    assert cluster.calls == []
+
+
 def test_a_node_without_all_its_devices_is_named(cluster: Cluster, tmp_path: Path) -> None:
     cluster.admin = True
     cluster.namespaces.add("kube-system")

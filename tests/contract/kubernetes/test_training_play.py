@@ -63,7 +63,7 @@ class Controllers(threading.Thread):
                     self.cluster.finish(name)
 
 
-def play(cluster: Cluster, folder: Path, file: str = "main", **variables: Any) -> str:
+def play(cluster: Cluster, folder: Path, file: str = "main", *arguments: str, **variables: Any) -> str:
     (folder / "play.json").write_text(json.dumps(PLAY))
     (folder / "a.py").write_text("")
     known = {
@@ -83,7 +83,7 @@ def play(cluster: Cluster, folder: Path, file: str = "main", **variables: Any) -
         **variables,
     }
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "--diff"]
-    command += [str(folder / "play.json"), "-e", json.dumps(known)]
+    command += [str(folder / "play.json"), "-e", json.dumps(known), *arguments]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=200
@@ -115,6 +115,8 @@ def test_what_a_preset_needs_of_nodes_is_the_business_of_the_image(cluster: Clus
     amazon = {"distribution": "Amazon", "distribution_version": "2023"}
     said = play(cluster, tmp_path, "validate", trainium_training={"image": "a:1"}, trainium_image_system=amazon)
     assert "failed=0" in said, said
+    foreseen = play(cluster, tmp_path, "main", "--check", trainium_kubeconfig=str(tmp_path / "none"))
+    assert ("failed=0" in foreseen, cluster.calls) == (True, []), foreseen
     said = play(cluster, tmp_path, "validate", trainium_training={}, trainium_image_system=amazon)
     assert "name the container image to train in" in " ".join(said.split()), said
 
