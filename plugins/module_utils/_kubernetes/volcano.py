@@ -2,8 +2,9 @@
 """A training as TorchX and Volcano run it. Pure.
 
 What TorchX 0.7.0 makes of the component beside this file (app_to_resource and role_to_pod of its
-kubernetes_scheduler.py): the same object, but for our labels and annotations, pods without a token of the API server, and
-its name, which TorchX ends with a random text and we with the digest of the definition. tests/unit/kubernetes/test_volcano.py holds it against the real TorchX.
+kubernetes_scheduler.py): the same object, but for our labels and annotations, pods without a token of the API server,
+and its name, which TorchX ends with a random text and we with the digest of the definition.
+tests/unit/kubernetes/test_volcano.py holds it against the real TorchX.
 
 Before it a plain Job puts the job's files on the shared storage, since an AppDef has no ConfigMap.
 """

@@ -57,6 +57,8 @@ def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argum
 
 
 KINDS = (
+    # Their Auto Scaling groups would replace instances. With them go add-ons, entries, interfaces of control planes.
+    Kind("EKS clusters"),
     # What runs is billed most, and uses nearly all that follows.
     Kind(
         "instances",
@@ -100,6 +102,11 @@ KINDS = (
         going=("deleting",),
         wait=300,
     ),
+    # Node groups of EKS have used them.
+    _kind(
+        *("launch templates", "describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+        "delete_launch_template",
+    ),
     # These two outlived their instances.
     _kind("volumes", "describe_volumes", "Volumes", "VolumeId", "delete_volume", going=("deleting",), wait=120),
     _kind(
@@ -137,6 +144,9 @@ KINDS = (
     _kind("subnets", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
     _kind("VPCs", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
     _kind("key pairs", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+    # What they were for is gone.
+    Kind("IAM roles"),
+    Kind("log groups"),
 )
 
 

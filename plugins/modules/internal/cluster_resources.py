@@ -30,6 +30,10 @@ options:
     type: str
     choices: [listed, absent]
     default: listed
+  keep_logs:
+    description: Whether the log groups of an EKS cluster's control plane stay, which CloudWatch bills by the gigabyte.
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
@@ -61,6 +65,7 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf, RolesOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
@@ -68,6 +73,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run imp
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "cluster_name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
+    "keep_logs": {"type": "bool", "default": True},
 }
 
 
@@ -103,6 +109,18 @@ def _profiles(module: AnsibleAWSModule) -> Maker:
     return Maker(profile.look, profile.delete)
 
 
+def _eks(module: AnsibleAWSModule) -> dict[str, Maker]:
+    """Clusters of EKS with their node groups, their roles and log groups."""
+    name = module.params["cluster_name"]
+    clusters = EksOf(module.client("eks"), module.client("ec2"), name)
+    roles, logs = RolesOf(module.client("iam"), name), LogsOf(module.client("logs"), name, module.params["keep_logs"])
+    return {
+        "EKS clusters": Maker(clusters.look, clusters.delete),
+        "IAM roles": Maker(roles.look, roles.delete),
+        "log groups": Maker(logs.look, logs.delete),
+    }
+
+
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     name = module.params["cluster_name"]
@@ -114,6 +132,7 @@ def main() -> None:
             "instance profiles": _profiles(module),
             "capacity reservations": _reservations(module),
             "file systems": _file_systems(module),
+            **_eks(module),
         }
         teardown = Teardown(module.client("ec2"), makers, name)
         found = left = teardown.look()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -56,6 +57,17 @@ class World:
         self.group = group["GroupId"]
         ec2.create_volume(AvailabilityZone=self.zone, Size=1, TagSpecifications=tagged("volume"))
         ec2.create_network_interface(SubnetId=self.subnet, TagSpecifications=tagged("network-interface"))
+        data = {"InstanceType": "t3.micro"}
+        ec2.create_launch_template(
+            LaunchTemplateName=key, LaunchTemplateData=data, TagSpecifications=tagged("launch-template")
+        )
+        iam = controller.client("iam")
+        iam.create_role(RoleName=f"{key}-eks-node", AssumeRolePolicyDocument="{}", Tags=tags)
+        iam.attach_role_policy(
+            RoleName=f"{key}-eks-node", PolicyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
+        )
+        own = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+        iam.put_role_policy(RoleName=f"{key}-eks-node", PolicyName="own", PolicyDocument=json.dumps(own))
         ec2.create_placement_group(GroupName=key, Strategy="cluster", TagSpecifications=tagged("placement-group"))
         ec2.create_key_pair(KeyName=key, TagSpecifications=tagged("key-pair"))
         ec2.run_instances(
@@ -90,6 +102,7 @@ def left(controller: Controller, tags: list[dict[str, str]]) -> dict[str, int]:
         "subnets": ec2.describe_subnets(Filters=filters)["Subnets"],
         "VPCs": ec2.describe_vpcs(Filters=filters)["Vpcs"],
         "key pairs": ec2.describe_key_pairs(Filters=filters)["KeyPairs"],
+        "launch templates": ec2.describe_launch_templates(Filters=filters)["LaunchTemplates"],
     }
     states = {kind: [_state(item) for item in items] for kind, items in looks.items()}
     living = {kind: [state for state in found if state not in GONE] for kind, found in states.items()}
@@ -122,7 +135,7 @@ def test_check_mode_says_what_there_is_and_deletes_nothing(controller: Controlle
 
 def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controller: Controller, worlds: World) -> None:
     foreign = left(controller, FOREIGN)
-    assert len(foreign) == len(left(controller, MINE)) == 13
+    assert len(foreign) == len(left(controller, MINE)) == 14
     controller.api.clear_calls()
     done = controller.role("teardown")
     assert changed(done) == 1
@@ -132,6 +145,7 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
         "DeleteNatGateway",
         "ReleaseAddress",
         "DeleteVpcEndpoints",
+        "DeleteLaunchTemplate",
         "DeleteVolume",
         "DeleteNetworkInterface",
         "DeletePlacementGroup",
@@ -143,11 +157,17 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
         "DeleteSubnet",
         "DeleteVpc",
         "DeleteKeyPair",
+        "DetachRolePolicy",
+        "DeleteRolePolicy",
+        "DeleteRole",
     ]
+    roles = controller.client("iam").list_roles()["Roles"]
+    assert [role["RoleName"] for role in roles] == ["foreign-eks-node"]
     assert left(controller, MINE) == {}
     assert left(controller, FOREIGN) == foreign
     # Its policy allows what it did and nothing else; what the playbook does beside is in test_policies.py.
-    others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in ("LookForParallelCluster", "WorkAlone")]
+    apart = ("LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "DeleteItsLogs")
+    others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in apart]
     playbook = {"ec2:DescribeVpcAttribute"}.union(*others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
 

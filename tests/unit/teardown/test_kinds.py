@@ -50,6 +50,10 @@ def test_what_uses_something_comes_before_it() -> None:
     order = [kind.name for kind in KINDS]
     for first, then in (
         ("instances", "instance profiles"),
+        ("EKS clusters", "instances"),
+        ("EKS clusters", "launch templates"),
+        ("EKS clusters", "IAM roles"),
+        ("EKS clusters", "file systems"),
         ("instances", "capacity reservations"),
         ("instances", "volumes"),
         ("NAT gateways", "addresses"),

@@ -1,0 +1,87 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call each about what a cluster of EKS has beside it: roles of IAM, interfaces of its CNI plugin, log groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
+    from botocore import exceptions as aws
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    filters_of,
+    one_call,
+    pages,
+    retried,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
+
+_GONE = ("NoSuchEntity", "ResourceNotFoundException", "InvalidNetworkInterfaceID.NotFound")
+
+
+def _unless_gone(call: Callable[..., Any], **arguments: Any) -> None:
+    try:
+        retried(call)(**arguments)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] not in _GONE:
+            raise
+
+
+@one_call("list the roles")
+def role_names(client: Client, prefix: str) -> list[str]:
+    """Roles whose names begin so: IAM does not find by tags."""
+    names = [role["RoleName"] for role in pages(client, "list_roles").get("Roles", ())]
+    return [name for name in names if name.startswith(prefix)]
+
+
+@one_call("look at the tags of a role")
+def role_tags(client: Client, name: str) -> dict[str, str]:
+    """Empty also for one that is gone."""
+    try:
+        return tags_of(retried(client.list_role_tags)(RoleName=name))
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchEntity":
+            return {}
+        raise
+
+
+@one_call("delete the role")
+def delete_role(client: Client, name: str) -> None:
+    """With what keeps it from being deleted. One that is gone already is fine."""
+    for policy in pages(client, "list_attached_role_policies", RoleName=name).get("AttachedPolicies", ()):
+        _unless_gone(client.detach_role_policy, RoleName=name, PolicyArn=policy["PolicyArn"])
+    for policy in pages(client, "list_role_policies", RoleName=name).get("PolicyNames", ()):
+        _unless_gone(client.delete_role_policy, RoleName=name, PolicyName=policy)
+    _unless_gone(client.delete_role, RoleName=name)
+
+
+@one_call("list the interfaces of the cluster's nodes")
+def cni_interfaces(client: Client, cluster: str) -> list[Item]:
+    """Those that the CNI plugin attached for pods and that outlived their node."""
+    filters = {"tag:cluster.k8s.amazonaws.com/name": cluster, "status": "available"}
+    found = pages(client, "describe_network_interfaces", Filters=filters_of(filters))
+    return list(found.get("NetworkInterfaces", ()))
+
+
+@one_call("delete an interface of the cluster's nodes")
+def delete_interface(client: Client, identity: str) -> None:
+    _unless_gone(client.delete_network_interface, NetworkInterfaceId=identity)
+
+
+@one_call("list the log groups")
+def log_groups(client: Client, prefix: str) -> list[Item]:
+    return list(pages(client, "describe_log_groups", logGroupNamePrefix=prefix).get("logGroups", ()))
+
+
+@one_call("look at the tags of a log group")
+def log_group_tags(client: Client, name: str) -> dict[str, str]:
+    return dict(retried(client.list_tags_log_group)(logGroupName=name).get("tags") or {})
+
+
+@one_call("delete the log group")
+def delete_log_group(client: Client, name: str) -> None:
+    _unless_gone(client.delete_log_group, logGroupName=name)

@@ -1,0 +1,96 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""How teardown finds and deletes what role eks_cluster makes: clusters with their node groups, roles, log groups.
+
+Node groups go first, as EKS refuses to delete a cluster that has some, then the interfaces that the CNI plugin left
+behind, which would keep the subnets. Add-ons, access entries and pod identity associations go with their cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
+from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
+from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_teardown as beside
+
+Names = dict[str, list[str]]
+CLUSTERS, GROUPS, ROLES, LOGS = "EKS clusters", "EKS node groups", "IAM roles", "log groups"
+TIMEOUT = 2400
+
+
+class EksOf:
+    """What of EKS carries a cluster's tag. ``names_of`` and ``delete`` make a Maker of teardown's."""
+
+    def __init__(self, client: Any, ec2_client: Any, cluster: str) -> None:
+        self._client, self._ec2, self._cluster = client, ec2_client, cluster
+        self._progress = Progress()
+
+    def _mine(self) -> list[str]:
+        shown = [calls.describe_cluster(self._client, name) for name in calls.list_clusters(self._client)]
+        return [one["name"] for one in shown if one and (one.get("tags") or {}).get(CLUSTER_TAG) == self._cluster]
+
+    def look(self) -> Names:
+        clusters = self._mine()
+        groups = [f"{name}/{group}" for name in clusters for group in calls.list_nodegroups(self._client, name)]
+        return {CLUSTERS: sorted(clusters), GROUPS: sorted(groups)}
+
+    def delete(self) -> Names:
+        found = self.look()
+        for one in found[GROUPS]:
+            calls.delete_nodegroup(self._client, *one.split("/", maxsplit=1))
+        self._wait_gone(GROUPS)
+        for name in found[CLUSTERS]:
+            for interface in beside.cni_interfaces(self._ec2, name):
+                beside.delete_interface(self._ec2, interface["NetworkInterfaceId"])
+            calls.delete_cluster(self._client, name)
+        self._wait_gone(CLUSTERS)
+        return found
+
+    def _wait_gone(self, kind: str) -> None:
+        total = 0
+        for _passed in looks(TIMEOUT):
+            left = self.look()[kind]
+            total = max(total, len(left))
+            self._progress.report(f"{kind} gone", total - len(left), total, left)
+            if not left:
+                return
+        raise TrainiumError(f"{', '.join(left)} did not go within {TIMEOUT} s")
+
+
+class RolesOf:
+    """The roles of IAM that carry a cluster's tag and are called after it."""
+
+    def __init__(self, client: Any, cluster: str) -> None:
+        self._client, self._cluster = client, cluster
+
+    def look(self) -> Names:
+        names = beside.role_names(self._client, f"{self._cluster}-eks-")
+        return {ROLES: [n for n in names if beside.role_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]}
+
+    def delete(self) -> Names:
+        found = self.look()
+        for name in found[ROLES]:
+            beside.delete_role(self._client, name)
+        return found
+
+
+class LogsOf:
+    """The log groups of control planes that carry a cluster's tag; none where they are to be kept."""
+
+    def __init__(self, client: Any, cluster: str, keep: bool) -> None:
+        self._client, self._cluster, self._keep = client, cluster, keep
+
+    def look(self) -> Names:
+        if self._keep:
+            return {LOGS: []}
+        names = [group["logGroupName"] for group in beside.log_groups(self._client, f"/aws/eks/{self._cluster}/")]
+        return {LOGS: [n for n in names if beside.log_group_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]}
+
+    def delete(self) -> Names:
+        found = self.look()
+        for name in found[LOGS]:
+            beside.delete_log_group(self._client, name)
+        return found
