@@ -47,7 +47,7 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
             | statement("teardown", "DeleteTheClusterOfEks")
-            | statement("teardown", "DeleteItsRoles")
+            | (statement("teardown", "DeleteItsRoles") - actions("sessions"))
             | statement("teardown", "DeleteItsLogs"),
         ),
     ):
