@@ -29,6 +29,10 @@ MOST_BYTES = 1_000_000
 SUBMISSION = "submission"
 # As TorchX's sample takes it, and a label: that begins and ends with a letter or a digit.
 _CACHESET = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
+# What lies in the ConfigMap and in scripts on the shared storage, where others read it; in a path it cannot be told.
+_PASSWORD = re.compile(
+    r"//[^/?#]*@|[?&][a-z_-]*(token|key|password|secret|signature|credential)[a-z_-]*=", re.IGNORECASE
+)
 
 
 def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +47,17 @@ def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]
         )
     if directory != shared and not directory.startswith(f"{shared}/"):
         raise ValueError(f"training_job_directory is '{directory}'; use a folder in {shared}, which all pods share.")
+    for one in job["fetch"]:
+        if _PASSWORD.search(one["url"]):
+            raise ValueError(
+                f"fetch.url of the training job has a name, password or token in the address of {shown(one['dest'])}, "
+                "which others could read in the cluster; put the file into the image or onto the claim."
+            )
+    if site.get("dataset"):
+        raise ValueError(
+            "trainium_dataset (or that of the preset) is not fetched on Kubernetes; put the data on the claim, leave "
+            "trainium_dataset away and set the argument of the script that names them, such as data_dir in args."
+        )
     if job["min_nodes"] not in (0, "0") and job["least"] != job["count"]:
         raise ValueError(
             "min_nodes of the training job is for Slurm; with Kubernetes a job has all its nodes, so set it to 0."
@@ -154,7 +169,7 @@ def objects(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str,
     ``job`` is what `completed` gives; ``files`` the content of its scripts and files by name. ``site``: ``directory``,
     ``shared`` (where pods see the shared storage), ``claim``, ``instance_type``, ``huge_pages`` ('' for none),
     ``resources``, ``tolerations``, ``retries``, and where wanted ``service_account``, ``pull_secrets``,
-    ``priority_class`` and ``owner``.
+    ``priority_class`` and ``owner``; and ``dataset``, which is to be empty.
     """
     app = job["app"]
     labels = names.labels(job["name"], app, "train", job["cacheset"])

@@ -113,6 +113,19 @@ def test_each_cacheset_has_its_own_folder() -> None:
         ({}, {"instance_type": "p5.48xlarge"}, "no Neuron devices are known"),
         *(({}, {"cacheset": text}, "training_job_cacheset") for text in ("a/b", "bert_", "-a", 64 * "a")),
         ({"min_nodes": 1}, {}, "min_nodes"),
+        *(
+            (
+                {"fetch": [{"url": url, "checksum": f"sha256:{'0' * 64}", "dest": "a"}]},
+                {},
+                "fetch.url of the training job has",
+            )
+            for url in (
+                "https://u:s3cret@a.example/a",
+                "https://a.example/a?token=s3cret",
+                "https://a.example/a?X-Amz-Signature=s3",
+            )
+        ),
+        ({}, {"dataset": {"source": "s3://b/c"}}, "is not fetched on Kubernetes; put the data on the claim"),
     ],
 )
 def test_what_cannot_run_is_refused(definition: dict[str, Any], site: dict[str, Any], sentence: str) -> None:
