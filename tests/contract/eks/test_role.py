@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import email
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from sandbox.emulator.server.control import CALLER
+from tests.contract.conftest import REPOSITORY
 from tests.contract.network.conftest import Controller, changed, controller
 
 __all__ = ["controller"]
@@ -115,6 +117,40 @@ def test_a_second_run_changes_nothing(controller: Controller, made: Item) -> Non
     assert controller.api.writes() == []
 
 
+def test_a_cluster_of_somebody_else_is_used_as_it_is_without_a_call(controller: Controller) -> None:
+    config = controller.folder / "theirs.kubeconfig"
+    config.write_text("{}")
+    more = {**controller.variables, "trainium_cluster_name": NAME, "trainium_backend": "eks"}
+    more.update(trainium_eks_create=False, trainium_kubeconfig=str(config))
+    controller.api.clear_calls()
+    assert changed(controller.run(REPOSITORY / "playbooks" / "compute.yml", "-e", json.dumps(more))) == 0
+    assert controller.api.calls() == [] and config.read_text() == "{}"
+
+
 def test_a_name_belongs_to_one_backend(controller: Controller, made: Item) -> None:
     said = controller.cases(("trainium:backend", {"trainium_backend": "ec2"}), ("trainium:backend", {}))
     assert "were made with trainium_backend eks" in said[0] and said[1] == ""
+
+
+def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
+    """Also what outlives the cluster: interfaces that the CNI plugin made, templates, roles and logs."""
+    ec2, eks, iam = controller.ec2, controller.client("eks"), controller.client("iam")
+    subnet = eks.describe_cluster(name=NAME)["cluster"]["resourcesVpcConfig"]["subnetIds"][0]
+    tags = [{"Key": "cluster.k8s.amazonaws.com/name", "Value": NAME}]
+    specification = [{"ResourceType": "network-interface", "Tags": tags}]
+    ec2.create_network_interface(SubnetId=subnet, TagSpecifications=specification)
+    promised = controller.role("teardown", "--check")
+    assert changed(promised) == 1
+    for name in ("bert/trainium", "bert/system", "bert-eks-node", "bert-eks-cluster", "lt-"):
+        assert name in promised.stdout, name
+    controller.api.clear_calls()
+    done = controller.role("teardown", "-e", "teardown_keep_logs=false")
+    assert changed(done) == 1 and "Nothing is left of the cluster bert" in done.stdout
+    deleted = controller.deletions()
+    assert deleted[:2] == [f"DELETE /clusters/{NAME}/node-groups/{name}" for name in ("system", "trainium")]
+    assert eks.list_clusters()["clusters"] == [] and ec2.describe_launch_templates()["LaunchTemplates"] == []
+    assert [role["RoleName"] for role in iam.list_roles()["Roles"]] == ["ml"]
+    assert controller.client("logs").describe_log_groups()["logGroups"] == []
+    assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
+    mine = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]
+    assert ec2.describe_vpcs(Filters=mine)["Vpcs"] == []
