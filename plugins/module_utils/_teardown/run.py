@@ -37,7 +37,9 @@ class Teardown:
             if kind.look:
                 found[kind.name] = names_of(kind, calls.look(self._client, kind, self._cluster))
             else:
-                found.update(self._makers[kind.name].look())
+                for shown, names in self._makers[kind.name].look().items():
+                    # Roles of IAM are made for nodes and for clusters of EKS.
+                    found[shown] = sorted({*found.get(shown, ()), *names})
         return {kind: names for kind, names in found.items() if names}
 
     def delete(self, found: Names) -> None:
