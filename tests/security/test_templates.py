@@ -329,6 +329,7 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
             "__training_job_pod_root": "/etc/trainium",
             "__training_job_requirements": "print()",
             "training_job_pods_timeout": "3600",
+            "training_job_retries": 6,
             "__training_job_efa": EFA,
             "__training_job_partition": job["partition"],
             **places,
