@@ -144,6 +144,17 @@ def pod_job(metadata: Object, spec: Object, retries: int) -> Object:
     }
 
 
+def cleaning(staging: Object) -> Object:
+    """A Job that takes the values of variables off the shared storage, from the one that has put them there."""
+    spec = staging["spec"]["template"]["spec"]
+    containers = [{**spec["containers"][0], "command": ["bash", f"{pods.JOB}/pod.sh", "clean"]}]
+    known = staging["metadata"]
+    name = f"{known['name'].removesuffix('-s')}-e"
+    labels = {**known["labels"], names.APP: name, names.PART: "clean"}
+    metadata = {"name": name, "labels": labels, "annotations": known.get("annotations") or {}}
+    return pod_job(metadata, {**spec, "containers": containers}, 2)
+
+
 def pod_spec(container: Object, volumes: list[Object], site: Mapping[str, Any]) -> Object:
     spec: Object = {
         "restartPolicy": "Never",

@@ -16,7 +16,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.plan import SUBMISSION
@@ -25,6 +25,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log im
 # Enough for the pace of a training.
 LINES = 400
 SECONDS_TO_END = 300.0
+SECONDS_TO_CLEAN = 120.0
 
 Object = dict[str, Any]
 
@@ -253,6 +254,16 @@ def _is_of(found: Object, training: str, owner: str) -> bool:
     return True
 
 
+def _cleaned(api: Api, staging: Object) -> bool:
+    """Whether the values of variables are off the shared storage, which a pod has to see to."""
+    job = plan.cleaning(staging)
+    name = job["metadata"]["name"]
+    api.create(job, False)
+    seen = next((seen for _passed in looks(SECONDS_TO_CLEAN) for seen in [look(api, name)] if seen["ended"]), None)
+    end(api, name, [job], False)
+    return seen is not None and bool(seen["succeeded"])
+
+
 def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
     """End all of a training, whatever its definition was, and delete its objects; but none of another owner."""
     selector = f"{names.TRAINING}={names.slug(training, names.LONGEST)},{names.MANAGED_BY}={names.MANAGER}"
@@ -263,8 +274,18 @@ def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
     jobs = of([*api.listed("Job", selector), *api.volcano_jobs(selector)])
     cancelled = sorted({states.app_of(job) for job in jobs})
     rest = of([one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)])
-    for app in cancelled:
-        end(api, app, [job for job in jobs if states.app_of(job) == app], check)
+    left = []
+    # Files of the stage are needed to clean up, when nothing reads those values any more.
+    values = {one["metadata"]["name"] for one in rest if (one.get("data") or {}).get("environment.sh")}
+    for app in sorted(cancelled, key=lambda app: (app.endswith(("-s", "-e")), app.endswith("-e"))):
+        own = [job for job in jobs if states.app_of(job) == app]
+        if app in values and not check and not _cleaned(api, own[0]):
+            left.append(app)
+        end(api, app, own, check)
     for one in rest:
         api.delete(one, check)
-    return {"cancelled": cancelled, "changed": bool(jobs or rest), "made": [], "gone": [*map(_shown, [*jobs, *rest])]}
+    warnings = [
+        f"{app}: its environment.sh with values of variables may be left on the shared storage." for app in left
+    ]
+    gone = [*map(_shown, [*jobs, *rest])]
+    return {"cancelled": cancelled, "changed": bool(jobs or rest), "made": [], "gone": gone, "warnings": warnings}

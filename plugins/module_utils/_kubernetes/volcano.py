@@ -132,7 +132,9 @@ def volcano_job(app: str, options: Mapping[str, Any], site: Mapping[str, Any]) -
 
 
 def parts(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, list[Object]]:
-    """``stage``, ``compile`` (empty where the definition does not compile) and ``train``: what is submitted at once.
+    """What is submitted at once: ``stage``, ``compile``, ``train`` and ``clean``, some of them empty.
+
+    Nothing is compiled where the definition does not, and nothing to be cleaned up where it has no variables.
 
     ``job``, ``site`` and ``files`` as `plan.objects` takes them; ``site`` has ``queue`` as well.
     """
@@ -153,4 +155,5 @@ def parts(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str, b
             labels = names.labels(job["name"], name, part, job["cacheset"])
             made["metadata"] = names.metadata(name, labels, job["name"], owner)
             found[part] = [made]
+    found["clean"] = [plan.cleaning(staging)] if job["env"] else []
     return found

@@ -9,6 +9,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes impor
 from tests.contract.kubernetes.api import Cluster, RefusalError
 from tests.contract.kubernetes.conftest import Run
 from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING, pending
+from tests.contract.kubernetes.test_training_play import Controllers
 from tests.unit.kubernetes.definitions import SITE, completed
 
 DONE = {"phase": "Succeeded"}
@@ -80,6 +81,21 @@ def test_what_others_have_submitted_makes_no_room_though_it_can_never_start(clus
     result = submit(run, parts()["compile"])
     assert "job someone-x7f is PENDING with the compile cache 'bert'" in result["msg"]
     assert cluster.named("jobs") == ["someone-x7f"]
+
+
+def test_secret_values_leave_the_shared_storage_before_the_job_is_gone(cluster: Cluster, run: Run) -> None:
+    made = parts(env={"HF_TOKEN": "hf_x"})
+    submit(run, made["stage"])
+    cluster.calls.clear()
+    controllers = Controllers(cluster)
+    controllers.start()
+    result = run("kubernetes_job", name="bert", state="absent")
+    controllers.stopped.set()
+    controllers.join()
+    assert (result.get("warnings") or [], cluster.named("jobs"), cluster.named("secrets")) == ([], [], [])
+    jobs = [(verb, path.rpartition("/")[2]) for verb, path in cluster.writes() if "/jobs" in path]
+    stage, cleaning = (made[part][-1]["metadata"]["name"] for part in ("stage", "clean"))
+    assert jobs == [("POST", "jobs"), ("DELETE", cleaning), ("DELETE", stage)]
 
 
 def test_a_closed_queue_and_an_admission_that_is_not_ready_are_told(cluster: Cluster, run: Run) -> None:

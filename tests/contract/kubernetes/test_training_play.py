@@ -133,7 +133,11 @@ def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> 
     controllers.join()
     assert "failed=0" in said, said
     made = [path for verb, path in cluster.writes() if path.endswith("/jobs")]
-    assert [path.split("/")[2] for path in made] == ["batch", "batch.volcano.sh", "batch.volcano.sh"]
+    assert [path.split("/")[2] for path in made] == ["batch", "batch.volcano.sh", "batch.volcano.sh", "batch"]
+    assert (
+        made
+        and cluster.job(cluster.named("jobs")[2])["spec"]["template"]["spec"]["containers"][0]["command"][-1] == "clean"
+    )
     assert json.loads((tmp_path / "reports/report.json").read_text())["processes"] == 64
     assert "hf_secret_value" not in said
     # Without a call of AWS, for which there are no credentials.

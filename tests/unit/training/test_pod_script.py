@@ -232,6 +232,8 @@ def test_links_on_the_shared_storage_are_not_followed(tmp_path: Path, made: list
     assert world.code(0) == 0, world.said(0)
     copies = [world.output / name for name in ("a.py", "environment.sh")]
     assert [(one.is_symlink(), one.stat().st_mode & 0o777) for one in copies] == [(False, 0o755), (False, 0o600)]
+    pod = ["bash", str(tmp_path / "root/job/pod.sh"), "clean"]
+    assert (subprocess.run(pod, check=False).returncode, copies[1].exists()) == (0, False)
     (world.output / "train.log").unlink()
     (world.output / "train.log").symlink_to(elsewhere / "log")
     world.start(0)
