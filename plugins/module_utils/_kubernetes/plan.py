@@ -119,7 +119,7 @@ def secret(metadata: Object, env: Mapping[str, str], more: Mapping[str, str] | N
 
 def without_values(objects: Sequence[Object]) -> tuple[list[Object], dict[str, str]]:
     """Objects without what is in their Secret, and that: as a parameter of its own it can be kept out of all logs."""
-    values = next((one["data"] for one in objects if one["kind"] == "Secret"), {})
+    values: dict[str, str] = next((one["data"] for one in objects if one["kind"] == "Secret"), {})
     return [{**one, "data": {}} if one["kind"] == "Secret" else one for one in objects], values
 
 

@@ -102,7 +102,7 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     if tags and service == "ec2" and name != "CreateTags":
         more = {**context, "ec2:CreateAction": [name]}
         kinds = sorted({str(value) for key, value in given.items() if _KIND.match(key)})
-        made = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
+        made: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
         found.append({"action": "ec2:CreateTags", "resources": made, "context": more})
     elif tags and service in _TAGGING and name != _TAGGING[service]:
         found.append({"action": f"{service}:{_TAGGING[service]}", "resources": resources, "context": context})
@@ -211,7 +211,7 @@ def _resources(
         # As with the condition ssm:SessionDocumentAccessCheck: the usual document, a shell, is asked for as well.
         document = given.get("DocumentName") or "SSM-SessionManagerRunShell"
         owner = "" if document.startswith("AWS-") else ACCOUNT
-        documents = [(f"arn:aws:ssm:{region}:{owner}:document/{document}", {})]
+        documents: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ssm:{region}:{owner}:document/{document}", {})]
         return _of_ec2(f"arn:aws:ec2:{region}:{ACCOUNT}", region, {"Target": given["Target"]}) + documents
     if service == "cloudformation" and given.get("StackName"):
         stack = given["StackName"]

@@ -114,7 +114,7 @@ def test_a_step_that_every_process_logs_counts_once() -> None:
 def test_versions_are_those_that_are_known() -> None:
     assert parse([RESUMED]).versions == {"python": "3.12.3", "torch": "2.9.0"}
     assert parse(["JOB versions {broken\nJOB versions {}\nJOB versions " + '{"a": ' * 5 + "\n"]).versions == {}
-    hostile = {
+    hostile: dict[str, object] = {
         "torch": "2.9.0+cpu",
         "python": "{{ lookup('pipe', 'id') }}",
         "{% x": "1",
