@@ -13,7 +13,13 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import POOL
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    one_call,
+    passing_over,
+    retried,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
 # CreateGroup as EC2 wants it for a group that launches may target.
@@ -165,8 +171,5 @@ def group_tags(client: Client, arn: str) -> dict[str, str]:
 @one_call("delete the resource group")
 @retried
 def delete_group(client: Client, name: str) -> None:
-    try:
+    with passing_over("NotFoundException"):
         client.delete_group(Group=name)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "NotFoundException":
-            raise

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
@@ -96,6 +96,16 @@ def unreadable(description: str) -> AwsCallError:
     """For an answer that is not AWS's, such as the page of a proxy; what it says is of no use to the reader."""
     advice = "check the proxy, the region and AWS_ENDPOINT_URL"
     return AwsCallError(f"cannot {description}: what came is not an answer of AWS; {advice}", transient=True)
+
+
+@contextmanager
+def passing_over(*codes: str) -> Iterator[None]:
+    """Go on after an answer with one of these codes of AWS, such as that what is to be deleted is gone already."""
+    try:
+        yield
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] not in codes:
+            raise
 
 
 def pages(client: Client, operation: str, **request: Any) -> Item:

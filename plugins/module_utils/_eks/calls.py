@@ -9,13 +9,13 @@ from typing import Any, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     import botocore
-    from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
     one_call,
     pages,
+    passing_over,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -44,20 +44,14 @@ def check_library(client: Client) -> None:
 
 def _found(call: Any, key: str, **names: str) -> Item | None:
     """What a describe call shows, None for what is not there."""
-    try:
+    with passing_over("ResourceNotFoundException"):
         return cast(Item, retried(call)(**names)[key])
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "ResourceNotFoundException":
-            return None
-        raise
+    return None
 
 
 def _gone_is_fine(call: Any, **names: str) -> None:
-    try:
+    with passing_over("ResourceNotFoundException"):
         retried(call)(**names)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ResourceNotFoundException":
-            raise
 
 
 @one_call("describe the cluster")
@@ -128,11 +122,8 @@ def entry_policies(client: Client, cluster: str, principal: str) -> list[Item]:
 @one_call("make the access entry")
 def create_entry(client: Client, cluster: str, principal: str, tags: Mapping[str, str]) -> None:
     """One that is there already, as after a lost answer, is fine."""
-    try:
+    with passing_over("ResourceInUseException"):
         retried(client.create_access_entry)(clusterName=cluster, principalArn=principal, tags=dict(tags))
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ResourceInUseException":
-            raise
 
 
 @one_call("give the access policy")
@@ -159,12 +150,9 @@ def caller_arn(client: Client) -> str:
 @one_call("look up the role of this session")
 def role_arn(client: Client, name: str) -> str:
     """The role's ARN with its path, '' where IAM does not say; ``client`` talks to IAM."""
-    try:
+    with passing_over("AccessDenied", "AccessDeniedException", "NoSuchEntity"):
         return str(retried(client.get_role)(RoleName=name)["Role"]["Arn"])
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] in ("AccessDenied", "AccessDeniedException", "NoSuchEntity"):
-            return ""
-        raise
+    return ""
 
 
 # --- node groups ---

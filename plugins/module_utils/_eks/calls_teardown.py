@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
-
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
@@ -16,19 +12,18 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    passing_over,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._iam import calls as iam
 
 _GONE = ("NoSuchEntity", "ResourceNotFoundException", "InvalidNetworkInterfaceID.NotFound")
 
 
 def _unless_gone(call: Callable[..., Any], **arguments: Any) -> None:
-    try:
+    with passing_over(*_GONE):
         retried(call)(**arguments)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] not in _GONE:
-            raise
 
 
 @one_call("list the roles")
@@ -41,22 +36,17 @@ def role_names(client: Client, prefix: str) -> list[str]:
 @one_call("look at the tags of a role")
 def role_tags(client: Client, name: str) -> dict[str, str]:
     """Empty also for one that is gone."""
-    try:
+    with passing_over("NoSuchEntity"):
         return tags_of(retried(client.list_role_tags)(RoleName=name))
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchEntity":
-            return {}
-        raise
+    return {}
 
 
 @one_call("delete the role")
 def delete_role(client: Client, name: str) -> None:
     """With what keeps it from being deleted. One that is gone already is fine."""
-    for policy in pages(client, "list_attached_role_policies", RoleName=name).get("AttachedPolicies", ()):
-        _unless_gone(client.detach_role_policy, RoleName=name, PolicyArn=policy["PolicyArn"])
     for policy in pages(client, "list_role_policies", RoleName=name).get("PolicyNames", ()):
         _unless_gone(client.delete_role_policy, RoleName=name, PolicyName=policy)
-    _unless_gone(client.delete_role, RoleName=name)
+    iam.delete_role(client, name)
 
 
 @one_call("list the interfaces of the cluster's nodes")

@@ -10,7 +10,13 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    one_call,
+    passing_over,
+    retried,
+)
 
 
 @one_call("list the file systems")
@@ -58,8 +64,5 @@ def tag(client: Client, arn: str, tags: Sequence[Mapping[str, str]]) -> None:
 @retried
 def delete(client: Client, identity: str) -> None:
     """One that is gone already is fine."""
-    try:
+    with passing_over("FileSystemNotFound"):
         client.delete_file_system(FileSystemId=identity)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "FileSystemNotFound":
-            raise

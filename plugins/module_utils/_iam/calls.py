@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
-
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, pages, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    one_call,
+    pages,
+    passing_over,
+    retried,
+)
 
 
 @one_call("list the IAM roles of the cluster")
@@ -28,13 +31,10 @@ def list_profiles(client: Client, path: str) -> list[Item]:
 @one_call("list the policies of the role")
 def attached_policies(client: Client, role: str) -> list[str]:
     """The ARNs of its managed policies; none where the role is gone."""
-    try:
+    with passing_over("NoSuchEntity"):
         found = pages(client, "list_attached_role_policies", RoleName=role)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchEntity":
-            return []
-        raise
-    return [policy["PolicyArn"] for policy in found.get("AttachedPolicies", ())]
+        return [policy["PolicyArn"] for policy in found.get("AttachedPolicies", ())]
+    return []
 
 
 @one_call("make the IAM role of the nodes")
@@ -63,10 +63,14 @@ def delete(client: Client, operation: str, **arguments: Any) -> None:
     @one_call(operation.replace("_", " "))
     @retried
     def call() -> None:
-        try:
+        with passing_over("NoSuchEntity"):
             getattr(client, operation)(**arguments)
-        except aws.ClientError as error:
-            if error.response["Error"]["Code"] != "NoSuchEntity":
-                raise
 
     call()
+
+
+def delete_role(client: Client, name: str) -> None:
+    """With the managed policies that keep it from being deleted."""
+    for policy in attached_policies(client, name):
+        delete(client, "detach_role_policy", RoleName=name, PolicyArn=policy)
+    delete(client, "delete_role", RoleName=name)

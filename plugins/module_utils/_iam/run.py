@@ -64,7 +64,5 @@ class NodeProfile:
                 )
             calls.delete(client, "delete_instance_profile", InstanceProfileName=name)
         for name in found["IAM roles"]:
-            for policy in calls.attached_policies(client, name):
-                calls.delete(client, "detach_role_policy", RoleName=name, PolicyArn=policy)
-            calls.delete(client, "delete_role", RoleName=name)
+            calls.delete_role(client, name)
         return found

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
-
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    one_call,
+    passing_over,
+    retried,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
 
 
@@ -17,26 +18,20 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 @retried
 def create(client: Client, name: str, text: str, tags: Mapping[str, str]) -> bool:
     """Write the parameter; False where it exists."""
-    try:
+    with passing_over("ParameterAlreadyExists"):
         client.put_parameter(Name=name, Value=text, Type="String", Overwrite=False, Tags=tag_list(tags))
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ParameterAlreadyExists":
-            raise
-        return False
-    return True
+        return True
+    return False
 
 
 @one_call("read the lease of the cluster")
 @retried
 def read(client: Client, name: str) -> tuple[str, int] | None:
     """The parameter and its version; None where there is none."""
-    try:
+    with passing_over("ParameterNotFound"):
         found = client.get_parameter(Name=name)["Parameter"]
         return str(found["Value"]), int(found["Version"])
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ParameterNotFound":
-            raise
-        return None
+    return None
 
 
 @one_call("write the lease of the cluster")
@@ -49,8 +44,5 @@ def replace(client: Client, name: str, text: str) -> int:
 @retried
 def delete(client: Client, name: str) -> None:
     """Delete the parameter; one that is gone already is fine."""
-    try:
+    with passing_over("ParameterNotFound"):
         client.delete_parameter(Name=name)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ParameterNotFound":
-            raise

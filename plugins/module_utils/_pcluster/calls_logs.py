@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
-
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, passing_over, retried
 
 Client = Any
 Item = dict[str, Any]
@@ -26,11 +22,8 @@ def log_groups(client: Client, prefix: str) -> list[str]:
 @one_call("delete the log group")
 def delete_log_group(client: Client, name: str) -> None:
     """Delete a log group; one that is gone already is fine."""
-    try:
+    with passing_over("ResourceNotFoundException"):
         retried(client.delete_log_group)(logGroupName=name)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "ResourceNotFoundException":
-            raise
 
 
 @one_call("list the log streams")

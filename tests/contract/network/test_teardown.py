@@ -157,8 +157,8 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
         "DeleteSubnet",
         "DeleteVpc",
         "DeleteKeyPair",
-        "DetachRolePolicy",
         "DeleteRolePolicy",
+        "DetachRolePolicy",
         "DeleteRole",
     ]
     roles = controller.client("iam").list_roles()["Roles"]
