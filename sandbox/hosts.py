@@ -60,6 +60,7 @@ class Instance:
     public_key: str | None = None
     efa_interfaces: int = 0
     image_name: str = ""
+    powered_off: bool = False
 
     @classmethod
     def from_api(cls, record: dict[str, Any]) -> Instance:
@@ -174,8 +175,10 @@ class Hosts:
         """Start a host again that was stopped; its disk is as it was."""
         self.podman.run("start", self.name(instance_id))
 
-    def stop(self, instance_id: str) -> None:
-        self.podman.run("stop", "-t", "5", self.name(instance_id))
+    def stop(self, instance: Instance) -> None:
+        """Shut a host down, or take its power."""
+        how = ("kill",) if instance.powered_off else ("stop", "-t", "5")
+        self.podman.run(*how, self.name(instance.instance_id))
 
     def remove(self, *instance_ids: str) -> None:
         """Remove hosts and what was written for them."""

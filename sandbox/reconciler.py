@@ -129,12 +129,12 @@ class Reconciler:
                 SECONDS_TO_BOOT,
                 self.hosts.says(instance.instance_id),
             )
-            self.hosts.stop(instance.instance_id)
+            self.hosts.stop(instance)
             self.states[instance.instance_id] = "exited"
         elif instance.state in DOWN and state == "running":
             LOG.info("stopping %s", instance.instance_id)
             self.reach.forget(instance.instance_id)
-            self.hosts.stop(instance.instance_id)
+            self.hosts.stop(instance)
             self.states[instance.instance_id] = "exited"
         if instance.state in UP:
             self.hosts.set_public_addresses(instance)

@@ -152,7 +152,8 @@ def test_a_training_outlives_its_playbook_and_a_node(sandbox: Sandbox) -> None:
 
     assert sandbox.playbook("training", *job).returncode == 0
     report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
-    assert (report["job_id"], report["restarts"], report["nodes"], report["steps"]) == (int(number), 1, 1, 100)
+    said = ask(f"tail -n 40 {log}; scontrol show job {number} || :")
+    assert (report["job_id"], report["restarts"], report["nodes"], report["steps"]) == (int(number), 1, 1, 100), said
     assert "training: resumed from step" in Path(report["log"]).read_text(encoding="utf-8")
     with (sandbox.reports / "metrics.csv").open(encoding="utf-8", newline="") as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]

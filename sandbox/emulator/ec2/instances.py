@@ -14,6 +14,7 @@ from moto.ec2.models import EC2Backend
 from moto.ec2.responses import EC2Response
 
 _parse_block_devices = EC2Response._parse_block_device_mapping
+_stop_instances = EC2Response.stop_instances
 
 METADATA_OPTIONS = {
     "http_tokens": "http_tokens",
@@ -74,6 +75,13 @@ def _block_devices(self: EC2Response) -> list[dict[str, Any]]:
     return mappings
 
 
+def _stop_as_asked(self: EC2Response) -> Any:
+    """With Force, the operating system has no time to shut down (StopInstances in the EC2 API reference)."""
+    for instance_id in self._get_param("InstanceIds", []):
+        self.ec2_backend.get_instance(instance_id).powered_off = bool(self._get_param("Force", False))
+    return _stop_instances(self)
+
+
 def finish_volumes(instance: Any, asked: list[dict[str, Any]]) -> None:
     """Give an instance's new volumes what moto drops. ``asked``: the request's BlockDeviceMappings."""
     for mapping in asked:
@@ -97,3 +105,4 @@ def install() -> None:
     eni_models.NetworkInterface.group_set = property(lambda self: self._group_set)
     EC2Backend.modify_instance_metadata_options = _modify_metadata_options
     EC2Response._parse_block_device_mapping = _block_devices
+    EC2Response.stop_instances = _stop_as_asked

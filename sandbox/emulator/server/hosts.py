@@ -26,6 +26,7 @@ def _record(backend: Any, instance: Any) -> dict[str, Any]:
     return {
         "instance_id": instance.id,
         "state": instance._state.name,
+        "powered_off": getattr(instance, "powered_off", False),
         "private_ip": instance.private_ip,
         "private_dns_name": name,
         "hostname": name.split(".")[0],

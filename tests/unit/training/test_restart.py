@@ -81,6 +81,15 @@ def test_a_node_that_shuts_down_answers_for_some_seconds_more(tmp_path: Path, sl
     assert "starts again without n 1, which does not answer" in done.stdout
 
 
+def test_a_node_that_shuts_down_may_answer_for_long(tmp_path: Path, slurmd: socket.socket) -> None:
+    job = Job(tmp_path, {})
+    slurmd.listen()
+    environment = {"SLURMD_PORT": port_of(slurmd), "SYSTEM": "stopping", "SLURMD_NODENAME": "n-1"}
+    done = job.run("train.batch", ENDS_WITH="3", **environment)
+    assert (done.returncode, Path(f"{job.shown}.slurm").read_text()) == (0, "requeue 7\n")
+    assert "starts again without n-1, which does not answer" in done.stdout
+
+
 def test_lost_are_the_nodes_that_do_not_answer(tmp_path: Path, slurmd: socket.socket) -> None:
     job = Job(tmp_path, {}, {"n1": ADDRESS, "n2": "127.0.0.2", "n3": ADDRESS})
     slurmd.listen()

@@ -91,6 +91,17 @@ def test_a_client_token_whose_instances_are_gone_is_refused(lab: Any) -> None:
     assert lab.code_of(lambda: lab.run(**request)) == "IdempotentInstanceTerminated"
 
 
+def test_a_forced_stop_takes_the_power(lab: Any) -> None:
+    (identity,) = (instance["InstanceId"] for instance in lab.run())
+    lab.wait("running")
+    for force in (True, False):
+        lab.ec2.stop_instances(InstanceIds=[identity], Force=force)
+        assert [host["powered_off"] for host in lab.api.control("GET", "hosts")] == [force]
+        lab.wait("stopped")
+        lab.ec2.start_instances(InstanceIds=[identity])
+        lab.wait("running")
+
+
 def test_the_launch_time_is_that_of_the_last_start_and_the_attachment_stays(lab: Any) -> None:
     lab.run()
     lab.wait("running")
