@@ -162,13 +162,9 @@ def run(paths: Paths) -> None:
     while not stopped.is_set():
         try:
             reconciler.step()
-        except SandboxError as error:
-            LOG.warning("%s", error)
-            reconciler.looked = 0.0
-            stopped.wait(1)
-        except Exception:
+        except Exception as error:
             # Without this process no host is ever started again, and nobody would be told why.
-            LOG.exception("a step failed")
+            LOG.warning("a step failed: %s", error, exc_info=not isinstance(error, SandboxError))
             reconciler.looked = 0.0
             stopped.wait(1)
         stopped.wait(INTERVAL)

@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.names
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import versions_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.unit import decide
@@ -22,7 +23,6 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import f
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 
 BLOCK = 1 << 20
-IN_PODS = ("kubernetes", "torchx")
 
 
 def find_file(path: str, folders: Sequence[str]) -> str:

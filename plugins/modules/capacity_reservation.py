@@ -254,6 +254,7 @@ from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -292,10 +293,7 @@ def main() -> None:
     except TrainiumError as error:
         name = module.params["name"] or module.params["cluster_name"] or ""
         module.fail_json(msg=f"{f'capacity_reservation {name}'.strip()}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

@@ -359,6 +359,7 @@ request:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, unforeseen
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import LAUNCH_ARGUMENTS
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run import EfaInstance
@@ -396,10 +397,7 @@ def main() -> None:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {error}.", **{"attempts": [], **error.details})
     except Exception as error:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {unforeseen(error)}.", attempts=[])
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

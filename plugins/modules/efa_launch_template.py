@@ -145,6 +145,7 @@ efa_interface_count:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import TEMPLATE_ARGUMENTS
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_template import EfaLaunchTemplate
@@ -170,10 +171,7 @@ def main() -> None:
         result = EfaLaunchTemplate(module.client("ec2"), module.params, module.check_mode, module.warn).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_launch_template {module.params['name']}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

@@ -258,6 +258,7 @@ updated:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import session_role
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import caller_arn, check_library, role_arn
@@ -306,10 +307,7 @@ def main() -> None:
         result = EksCluster(client, module.params, module.check_mode, module.warn, caller).run()
     except TrainiumError as error:
         module.fail_json(msg=f"eks_cluster {module.params['name']}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

@@ -310,6 +310,7 @@ attempts:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import check_library
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_nodegroup import EksNodegroup
@@ -361,10 +362,7 @@ def main() -> None:
     except TrainiumError as error:
         name = f"{module.params['cluster']}/{module.params['name']}"
         module.fail_json(msg=f"eks_nodegroup {name}: {error}.", **{"attempts": [], **error.details})
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

@@ -313,6 +313,7 @@ deleting:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 
@@ -350,10 +351,7 @@ def main() -> None:
     except TrainiumError as error:
         name = module.params["name"] or module.params["cluster_name"] or ""
         module.fail_json(msg=f"{f'fsx_lustre {name}'.strip()}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

@@ -218,6 +218,7 @@ log_groups:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.yaml_file import read_configuration
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import LIBRARY_ARGUMENTS, library_of
@@ -256,10 +257,7 @@ def main() -> None:
         result = Pcluster(library, stack, cloudwatch, params, configuration, module.check_mode, module.warn).run()
     except TrainiumError as error:
         module.fail_json(msg=f"pcluster {params['name']}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

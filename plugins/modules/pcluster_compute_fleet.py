@@ -74,6 +74,7 @@ last_status_updated_time:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import LIBRARY_ARGUMENTS, library_of
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan_fleet import WANTED, fleet_request
@@ -113,10 +114,7 @@ def main() -> None:
         result = run(Fleet(library_of(module), name), module.params, module.check_mode)
     except TrainiumError as error:
         module.fail_json(msg=f"pcluster_compute_fleet {name}: {error}.", **error.details)
-    difference = result.pop("diff")
-    if module._diff:
-        result["diff"] = difference
-    module.exit_json(**result)
+    finish(module, result)
 
 
 if __name__ == "__main__":

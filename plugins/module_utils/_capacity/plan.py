@@ -18,6 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     CLUSTER_TAG,
     GENERATION_TAG,
     client_token,
+    own_tags,
     tag_list,
     tags_of,
 )
@@ -161,12 +162,7 @@ def _check_end(params: Params, now: datetime) -> None:
 
 def wanted_tags(params: Params) -> dict[str, str]:
     """The tags of the reservation; the user's may rename, the collection's own are fixed."""
-    return {
-        "Name": params["name"],
-        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
-        CLUSTER_TAG: params["cluster_name"],
-        RESERVATION_TAG: params["name"],
-    }
+    return {"Name": params["name"], **own_tags(params), RESERVATION_TAG: params["name"]}
 
 
 def group_tags(params: Params) -> dict[str, str]:

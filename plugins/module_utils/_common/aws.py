@@ -120,3 +120,9 @@ def pages(client: Client, operation: str, **request: Any) -> Item:
 
 def filters_of(filters: Mapping[str, Any]) -> list[Item]:
     return cast("list[Item]", ansible_dict_to_boto3_filter_list(dict(filters)))
+
+
+def finish(module: Any, result: Item) -> None:
+    """Give a module's result back; what changed in it is shown only where the user wants to see that."""
+    difference = result.pop("diff")
+    module.exit_json(**result, **({"diff": difference} if module._diff else {}))

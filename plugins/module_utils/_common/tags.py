@@ -28,6 +28,15 @@ def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in resource.get("Tags") or ()}
 
 
+def own_tags(params: Mapping[str, Any]) -> dict[str, str]:
+    """The user's ``tags`` and, over them, those by which a resource of the cluster is known."""
+    return {
+        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
+        CLUSTER_TAG: params["cluster_name"],
+        **({OWNER_TAG: params["owner"]} if params.get("owner") else {}),
+    }
+
+
 def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called: str) -> None:
     """Refuse what carries another cluster's tag, or none, or another owner's: it is somebody else's.
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    CLUSTER_TAG,
     GENERATION_TAG,
-    OWNER_TAG,
     ROLE_TAG,
     SET_TAG,
     client_token,
+    own_tags,
     tag_list,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
@@ -35,11 +34,9 @@ def set_tags(params: Params) -> dict[str, str]:
     """The tags of everything that belongs to the set; the user's may rename, the collection's own are fixed."""
     return {
         "Name": params["name"],
-        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
-        CLUSTER_TAG: params["cluster_name"],
+        **own_tags(params),
         ROLE_TAG: params["role"],
         SET_TAG: params["name"],
-        **({OWNER_TAG: params["owner"]} if params.get("owner") else {}),
     }
 
 

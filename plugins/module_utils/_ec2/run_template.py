@@ -8,10 +8,9 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    CLUSTER_TAG,
-    OWNER_TAG,
     ROLE_TAG,
     check_ours,
+    own_tags,
     tag_list,
     tags_of,
 )
@@ -98,13 +97,7 @@ class EfaLaunchTemplate:
         return template.template_data(params, interfaces, image), efa_count(interfaces)
 
     def _tags(self) -> dict[str, str]:
-        params = self._params
-        return {
-            **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
-            CLUSTER_TAG: params["cluster_name"],
-            ROLE_TAG: params["role"],
-            **({OWNER_TAG: params["owner"]} if params.get("owner") else {}),
-        }
+        return {**own_tags(self._params), ROLE_TAG: self._params["role"]}
 
     def _act(self, found: Item | None, plan: template.TemplatePlan, data: Item, tags: dict[str, str]) -> Item:
         if found is None:

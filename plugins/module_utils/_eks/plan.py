@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, OWNER_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import own_tags
 
 LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
@@ -75,14 +75,6 @@ def cluster_of(item: Mapping[str, Any]) -> Cluster:
         "issues": [
             f"{one.get('code')}: {one.get('message')}" for one in (item.get("health") or {}).get("issues") or ()
         ],
-    }
-
-
-def wanted_tags(params: Params) -> dict[str, str]:
-    return {
-        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
-        CLUSTER_TAG: params["cluster_name"],
-        **({OWNER_TAG: params["owner"]} if params.get("owner") else {}),
     }
 
 
@@ -177,7 +169,7 @@ def creation(params: Params) -> Item:
             "bootstrapClusterCreatorAdminPermissions": True,
         },
         "logging": logging_request(full["logging"]),
-        "tags": wanted_tags(full),
+        "tags": own_tags(full),
     }
     if full.get("version"):
         request["version"] = full["version"]
@@ -211,7 +203,7 @@ def plan_cluster(current: Cluster | None, params: Params) -> Plan:
             f"the cluster has the role {current['role_arn']}, not {params['role_arn']}, and EKS does not change it; "
             "give that one, or make another cluster"
         )
-    tags = wanted_tags(params)
+    tags = own_tags(params)
     updates = [*_config_updates(current, params), *_version_updates(current, params)]
     return Plan(current, updates, {key: value for key, value in tags.items() if current["tags"].get(key) != value})
 
@@ -286,7 +278,7 @@ def predicted(params: Params, plan: Plan) -> Cluster:
             given["subnets"] = plan.current["subnets"]
         after = {**plan.current, **given, "tags": {**plan.current["tags"], **plan.tags}}
     else:
-        after = {**cluster_of({"name": params["name"]}), **DEFAULTS, **given, "tags": wanted_tags(params)}
+        after = {**cluster_of({"name": params["name"]}), **DEFAULTS, **given, "tags": own_tags(params)}
         after["logging"] = list(after["logging"])
     cidrs = sorted(params.get("public_access_cidrs") or after["public_access_cidrs"])
     return {**after, "public_access_cidrs": cidrs if after["public_access"] else []}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan import wanted_tags
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import own_tags
 
 Group = dict[str, Any]
 Item = dict[str, Any]
@@ -124,7 +124,7 @@ def creation(params: Params, subnets: Sequence[str]) -> Item:
         "scalingConfig": scaling(params),
         "labels": dict(params.get("labels") or {}),
         "taints": [_taint(one) for one in params.get("taints") or ()],
-        "tags": wanted_tags(params),
+        "tags": own_tags(params),
         **{name: params[option] for option, name in _FIXED.items() if params.get(option)},
     }
     optional = {
@@ -154,7 +154,7 @@ def plan_group(current: Group | None, params: Params) -> GroupPlan:
             f"trainium_node_count={current['count']} or trainium_allow_shrink=true)"
         )
     version, outdated = _version(current, params)
-    tags = wanted_tags(params)
+    tags = own_tags(params)
     missing = {key: value for key, value in tags.items() if current["tags"].get(key) != value}
     return GroupPlan(
         False, False, _config(current, params), version if params["replace_nodes"] else {}, missing, outdated
@@ -269,7 +269,7 @@ def predicted(params: Params, plan: GroupPlan, current: Group | None) -> Group:
     if current is None or plan.again:
         template = {key: str(value) for key, value in (params.get("launch_template") or {}).items() if value}
         new = group_of({"nodegroupName": params["name"], "subnets": params.get("subnets"), "launchTemplate": template})
-        return {**new, **given, **sizes, "tags": wanted_tags(params)}
+        return {**new, **given, **sizes, "tags": own_tags(params)}
     if not plan.version:
         given = {key: value for key, value in given.items() if key not in ("release_version", "version")}
     return {**current, **given, **sizes, "tags": {**current["tags"], **plan.tags}}

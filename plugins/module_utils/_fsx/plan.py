@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
     client_token,
+    own_tags,
     tag_list,
     tags_of,
 )
@@ -151,11 +152,7 @@ def failed_update(item: Mapping[str, Any], since: float) -> str:
 
 def wanted_tags(params: Params) -> dict[str, str]:
     """The tags of the file system; its name is what it is found by, so the user's cannot change that."""
-    return {
-        **{str(key): str(value) for key, value in (params.get("tags") or {}).items()},
-        "Name": params["name"],
-        CLUSTER_TAG: params["cluster_name"],
-    }
+    return {**own_tags(params), "Name": params["name"]}
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.checks 
     limit_seconds,
     shown,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._training.image import container
+from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS, container
 
 # What a key is where neither definition nor preset have it.
 DEFAULTS: dict[str, Any] = {
@@ -76,7 +76,7 @@ OF_A_SCRIPT = (
 # What presets say of the nodes; it is no part of the job.
 OF_A_PRESET = ("needs", "dataset")
 NONE = "none"
-LAUNCHERS = ("slurm", "torchrun", "kubernetes", "torchx")
+LAUNCHERS = ("slurm", "torchrun", *IN_PODS)
 # The job's folder ends in so many digits of the definition and then in those of the number of nodes.
 DEFINITION_DIGITS = 8
 MOST_NODES = 0xFFFF

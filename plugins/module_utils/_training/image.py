@@ -23,6 +23,8 @@ _IMAGE = re.compile(
 _ECR = re.compile(r"[0-9]{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 # In the tags of Neuron's images, as in 2.9.0-neuronx-py312-sdk2.29.1-ubuntu24.04.
 _SDK = re.compile(r"-sdk([0-9]+\.[0-9]+\.[0-9]+)(?:-|$)")
+# Launchers whose nodes are pods.
+IN_PODS = ("kubernetes", "torchx")
 # More than a path where Pyxis reads a list of mounts.
 _PARTED = re.compile(r"[\s,:]")
 _FORM = "write it as public.ecr.aws/neuron/pytorch-training-neuronx:TAG, or the absolute path of a squashfs file"
@@ -34,7 +36,7 @@ def container(definition: Mapping[str, Any], context: Mapping[str, Any]) -> dict
     """
     image = definition["image"]
     # Pods have it by themselves.
-    if image == "" or context["launcher"] in ("kubernetes", "torchx"):
+    if image == "" or context["launcher"] in IN_PODS:
         return {}
     if not isinstance(image, str):
         raise RefusedError("image", image, _FORM)
