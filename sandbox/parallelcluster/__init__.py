@@ -36,6 +36,7 @@ python3 -m venv "/opt/parallelcluster/pyenv/versions/$(python3 -c 'import platfo
 dpkg --purge python3-venv $(dpkg-query --show --showformat '${{Package}} ' 'python3.*-venv')
 /opt/parallelcluster/venv/bin/pip install -q --no-index --find-links /wheels {" ".join(WHEELS)}
 cp -a /rootfs/. /
+mkdir -p /var/lib/cloud/seed/nocloud && ln -s /seed/meta-data /seed/user-data /var/lib/cloud/seed/nocloud/
 mkdir -p /opt/slurm/bin /opt/slurm/etc /etc/chef /opt/parallelcluster/tmp
 for tool in sacct sacctmgr salloc sattach sbatch sbcast scancel sdiag sinfo sprio squeue sreport srun sshare sstat; do
   ln -s "/usr/bin/$tool" /opt/slurm/bin/
