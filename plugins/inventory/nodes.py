@@ -44,10 +44,7 @@ author:
 extends_documentation_fragment:
   - ansible.builtin.inventory_cache
   - ansible.builtin.constructed
-  - amazon.aws.boto3
-  - amazon.aws.common.plugins
-  - amazon.aws.region.plugins
-  - amazon.aws.assume_role.plugins
+  - trainium.cluster.aws.plugins
 options:
   plugin:
     description: The name of this plugin.

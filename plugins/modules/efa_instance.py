@@ -29,9 +29,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes.aws
   - trainium.cluster.launch
   - trainium.cluster.launch.instance
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   check_mode:
     details:

@@ -13,9 +13,7 @@ description:
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 options:
   cluster_name:
     description: The cluster, the tag C(trainium:cluster).

@@ -19,9 +19,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws
   - trainium.cluster.launch
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   check_mode:
     details:

@@ -15,9 +15,7 @@ description:
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 options:
   instance_type:
     description: The instance type, for example V(trn1.32xlarge). One that EC2 does not know is an error.

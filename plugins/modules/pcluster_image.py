@@ -18,9 +18,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws
   - trainium.cluster.pcluster
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   check_mode:
     details:

@@ -14,9 +14,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.attributes.aws
   - trainium.cluster.pcluster
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 options:
   name:
     description: The name of a cluster. By default, all clusters of the region.

@@ -16,9 +16,7 @@ description:
   - Runs on the controller only. Never reports a change, as nothing of it is left after the run.
 extends_documentation_fragment:
   - trainium.cluster.attributes
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   check_mode:
     details: Takes nothing.

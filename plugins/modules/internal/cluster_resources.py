@@ -17,9 +17,7 @@ description:
     fails the module.
 extends_documentation_fragment:
   - trainium.cluster.attributes
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 options:
   cluster_name:
     description: Name of the cluster, the value of the tag.

@@ -18,9 +18,7 @@ description:
     learns them.
 extends_documentation_fragment:
   - trainium.cluster.attributes
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   diff_mode:
     support: none

@@ -14,9 +14,7 @@ description:
   - A role or profile of that name elsewhere is not taken, and refused by IAM.
 extends_documentation_fragment:
   - trainium.cluster.attributes
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   diff_mode:
     support: none

@@ -14,9 +14,7 @@ description:
     and if it has a way to the endpoints C(ssm) and C(ssmmessages) of the region.
 extends_documentation_fragment:
   - trainium.cluster.attributes
-  - amazon.aws.common.modules
-  - amazon.aws.region.modules
-  - amazon.aws.boto3
+  - trainium.cluster.aws
 attributes:
   check_mode:
     details: Does not wait.
