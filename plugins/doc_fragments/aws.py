@@ -1,7 +1,7 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """How modules and the inventory reach AWS. The options are those that amazon.aws's base class of modules adds.
 
-They are written down here since Galaxy shows the documentation of a collection without the collections that it depends on.
+They are written down here since Galaxy shows the documentation of a collection without those that it depends on.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ requirements:
   - boto3 >= 1.35.0
   - botocore >= 1.35.0
 notes:
-  - Modules run on the controller unless they are delegated; credentials and configuration files are those of the host on which they run.
+  - Credentials and configuration files are those of the host on which the module runs, which is usually the controller.
 """
 
     PLUGINS = r"""
