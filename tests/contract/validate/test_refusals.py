@@ -36,10 +36,11 @@ def key_of(folder: Path) -> Item:
     return {"trainium_ssh_public_key_file": str(folder / "id.pub")}
 
 
-def play(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def play(folder: Path, *arguments: str, source: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
     """Ansible on a controller that knows no node, no key and no account but those that are given."""
     (folder / "id.pub").write_text("ssh-ed25519 AAAA test\n", encoding="utf-8")
-    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"localhost": {**LOCAL, **key_of(folder)}}}}))
+    known = {"hosts": {"localhost": {**LOCAL, **key_of(folder)}}, "children": {"compute": {}} if source else {}}
+    (folder / "inventory.json").write_text(json.dumps({"all": known}))
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(folder / "inventory.json")]
     return subprocess.run(
@@ -168,3 +169,10 @@ def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, 
     text = " ".join((done.stdout + done.stderr).split())
     assert sentence in text, text[-3000:]
     assert cloud.api.writes() == []
+
+
+def test_an_inventory_without_a_source_of_ours_is_refused(tmp_path: Path) -> None:
+    """As that of somebody who has the collection from Galaxy and no configuration."""
+    done = play(tmp_path, str(PLAYBOOK), source=False)
+    assert done.returncode == 2
+    assert f"export ANSIBLE_CONFIG={REPOSITORY}/ansible.cfg" in " ".join((done.stdout + done.stderr).split())
