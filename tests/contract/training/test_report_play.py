@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+DOCUMENT = REPOSITORY / "docs" / "reports.md"
 FOLDER = "bert-0123456789ab"
 
 
@@ -97,6 +99,18 @@ def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
     assert fetched.read_bytes() == b"of the script"
     again = play(head, "report", trainium_price_per_hour=prices)
     assert "changed=0 " in again.stdout, again.stdout
+
+    # What docs/reports.md shows, in the folder of the reports.
+    (example,) = re.findall(r"```yaml\n(- name: When.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+    below = metrics["steps"][40]["loss"]
+    assert "`7.0`" in example
+    (head.parent / "example.yml").write_text(example.replace("`7.0`", f"`{below}`"), encoding="utf-8")
+    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    environment = {**os.environ, "PWD": str(head.parent), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "minimal"}
+    run = [ansible, "example.yml"]
+    said = subprocess.run(run, capture_output=True, text=True, env=environment, cwd=head.parent, check=False)
+    first = next(step["step"] for step in metrics["steps"] if step["loss"] < below)
+    assert re.search(rf"\b{first}\b", said.stdout), said.stdout + said.stderr
 
 
 def test_a_training_that_runs_is_reported_as_far_as_it_is(head: Path) -> None:
