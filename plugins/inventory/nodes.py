@@ -20,8 +20,7 @@ description:
     node never stands in for the head. Compute nodes are named as in Slurm, such as V(train-dy-trn1-1). Those names are
     read from the cluster's table in DynamoDB, one read for a cluster and its region however many nodes there are, and
     none for a cluster that is no ParallelCluster or has no living compute node.
-  - Without the table or the permission C(dynamodb:Scan) for it, compute nodes have the other names of O(hostnames), and
-    a warning says so.
+  - Without the table or the permission C(dynamodb:Scan) for it, the other O(hostnames) serve, and a warning says so.
   - Nodes are ordered by the tag C(trainium:generation), launch index, the time at which the primary interface was
     attached, and instance id, so that nodes added later come last and a stop and start moves none. Without the tag the
     attachment comes before the index. Pending and running nodes have a rank.
@@ -109,19 +108,27 @@ options:
     description:
       - "A jump host for nodes that are reached by their private address: V(host), V(user@host) or V(user@host:port)."
       - V(head) or V(user@head) means the public address of the cluster's head, which is then itself reached directly.
-      - It becomes ssh's C(ProxyJump). Its key comes from the ssh agent or from C(~/.ssh/config), as with C(ssh -J).
+      - V(create) means the bastion that role P(trainium.cluster.network#role) made, whose tag C(trainium:role) is
+        V(bastion). It is no host. ssh logs in to it with O(private_key_file), by the keys in O(known_hosts).
+      - Another becomes ssh's C(ProxyJump), its key from the ssh agent or C(~/.ssh/config), as with C(ssh -J).
       - A template may use extra variables.
     type: str
     default: ""
     vars:
       - name: trainium_bastion
+  private_key_file:
+    description: The private key for O(bastion=create). Empty leaves it to ssh.
+    type: str
+    default: ""
+    vars:
+      - name: trainium_ssh_private_key_file
+    env:
+      - name: ANSIBLE_PRIVATE_KEY_FILE
   connection:
     description:
-      - V(ssh) reaches the nodes at their addresses. V(ssm) reaches them by ssh over Session Manager, by the commands
-        C(aws) and C(session-manager-plugin), so that they need neither a public address nor an open port.
-      - With V(ssm), C(ansible_host) is the instance id, and C(aws) is given the O(profile). Other credentials than
-        those of the profile and the environment are not known to it.
-      - A template may use extra variables.
+      - V(ssh) goes to the nodes' addresses, V(ssm) over Session Manager by C(aws) and C(session-manager-plugin), so
+        that nodes need neither a public address nor an open port. A template may use extra variables.
+      - With V(ssm) C(ansible_host) is the instance id, and C(aws) has the O(profile) or the environment's credentials.
     type: str
     default: ssh
     vars:
@@ -294,6 +301,7 @@ class InventoryModule(AWSInventoryBase):
                 address=self.get_option("address"),
                 bastion=self.get_option("bastion") or "",
                 connection=self.get_option("connection"),
+                private_key_file=os.path.expanduser(self.get_option("private_key_file") or ""),
                 profile=self.get_option("profile") or "",
                 ssh_common_args=self.get_option("ssh_common_args") or "",
                 known_hosts=known_hosts,

@@ -21,6 +21,8 @@ HEAD = "head"
 COMPUTE = "compute"
 LOGIN = "login"
 SSM = "ssm"
+BASTION = "bastion"
+CREATE = "create"
 LIVE_STATES = ("pending", "running")
 DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-address", "instance-id")
 
@@ -67,6 +69,8 @@ class Options(NamedTuple):
     hostnames: Sequence[str] = DEFAULT_HOSTNAMES
     address: str = "auto"
     bastion: str = ""
+    # The key with which to log in to the bastion of the cluster itself; '' leaves it to ssh.
+    private_key_file: str = ""
     # By ssh to an address, or to the instance over Session Manager, with this profile of the AWS configuration.
     connection: str = "ssh"
     profile: str = ""
@@ -85,11 +89,15 @@ class Node(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The records of one cluster: all in order, the ranked compute nodes, and the head (None in an empty cluster)."""
+    """The records of one cluster: all in order, the ranked compute nodes, and the head (None in an empty cluster).
+
+    ``bastion`` is its own bastion, which is no host of the inventory.
+    """
 
     records: list[Record]
     ranked: list[Record]
     head: Record | None
+    bastion: Record | None = None
 
 
 def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
@@ -133,7 +141,9 @@ def clusters(records: Iterable[Record]) -> list[Cluster]:
         ranked = [record for record in live if record["node_role"] == COMPUTE]
         heads = [record for record in live if record["node_role"] == HEAD]
         heads = heads or [record for record in ranked if "parallelcluster_name" not in record]
-        result.append(Cluster(members, ranked, heads[0] if heads else None))
+        bastions = [record for record in live if record["node_role"] == BASTION and record["public_address"]]
+        members = [record for record in members if record["node_role"] != BASTION]
+        result.append(Cluster(members, ranked, heads[0] if heads else None, bastions[0] if bastions else None))
     return result
 
 
@@ -201,7 +211,7 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
     taken.update(_RESERVED, names)
     nodes: list[Node] = []
     for cluster in found:
-        hop, hop_id = _bastion(options.bastion, cluster)
+        hop, hop_id = _bastion(options, cluster)
         master = cluster.ranked[0]["private_address"] if cluster.ranked else ""
         ranks = {record["instance_id"]: rank for rank, record in enumerate(cluster.ranked)}
         for record in cluster.records:
@@ -219,15 +229,18 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
     return [node._replace(name=node.variables["instance_id"]) if node.name in groups else node for node in nodes]
 
 
-def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
-    """The jump host of a cluster's nodes, and the id of the instance that it is, if it is the head."""
-    if not bastion:
+def _bastion(options: Options, cluster: Cluster) -> tuple[str, str]:
+    """ssh's option for the jump host of a cluster's nodes, and the id of the instance that it is, if it is the head."""
+    bastion = options.bastion
+    if not bastion or (bastion == CREATE and cluster.bastion is None):
         return "", ""
+    if bastion == CREATE and cluster.bastion:
+        return f"ProxyCommand={_jump(cluster.bastion, options)}", ""
     if not _BASTION.fullmatch(bastion):
         raise TrainiumError(f"bastion is {bastion!r}, which is not host, user@host, user@host:port or [user@]{HEAD}")
     user, _at, host = bastion.rpartition("@")
     if host != HEAD:
-        return bastion, ""
+        return f"ProxyJump={bastion}", ""
     if cluster.head is None:
         if cluster.ranked:
             raise TrainiumError(
@@ -241,7 +254,27 @@ def _bastion(bastion: str, cluster: Cluster) -> tuple[str, str]:
             f"{cluster.head['cluster_name']!r} has no public address; give it one or name another bastion"
         )
     address = cluster.head["public_address"]
-    return (f"{user}@{address}" if user else address), cluster.head["instance_id"]
+    return f"ProxyJump={user}@{address}" if user else f"ProxyJump={address}", cluster.head["instance_id"]
+
+
+def _jump(bastion: Record, options: Options) -> str:
+    """What carries ssh over the bastion of the cluster itself: unlike ProxyJump it takes a key and known hosts."""
+    words = ["ssh", *_host_key(bastion, options), "-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes"]
+    words += ["-i", options.private_key_file] if options.private_key_file else []
+    words += ["-o", "ServerAliveInterval=30", f"ubuntu@{bastion['public_address']}"]
+    return " ".join(shlex.quote(word).replace("%", "%%") for word in words) + " -W '[%h]:%p'"
+
+
+def _host_key(record: Record, options: Options) -> list[str]:
+    """The arguments of ssh by which it knows an instance, at whatever address."""
+    words = ["-o", f"HostKeyAlias={record['instance_id']}"]
+    algorithms = options.pinned.get(record["instance_id"])
+    if algorithms:
+        # Without the list, a key of another kind than the known ones would be new, and accepted.
+        # In quotes of ssh's own, since it takes words as several files.
+        file = f'UserKnownHostsFile="{options.known_hosts}"'
+        words += ["-o", file, "-o", f"HostKeyAlgorithms={algorithms}"]
+    return words
 
 
 def session_command(record: Record, profile: str) -> str:
@@ -256,7 +289,7 @@ def session_command(record: Record, profile: str) -> str:
 
 
 def connection(record: Record, options: Options, hop: str, is_hop: bool = False) -> dict[str, str]:
-    """ansible_host and how ssh gets there; ``hop`` is the jump host ('' for none), ``is_hop`` if the node is it.
+    """ansible_host and how ssh gets there; ``hop`` is ssh's option for a jump host, ``is_hop`` if the node is it.
 
     Host keys are kept by instance id: a new instance that is given an old address is a stranger, not an impostor, and
     does not inherit the open connection of its predecessor either.
@@ -269,19 +302,13 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
     if not address:
         return {}
     arguments = [options.ssh_common_args] if options.ssh_common_args else []
-    arguments.append(f"-o HostKeyAlias={record['instance_id']}")
-    algorithms = options.pinned.get(record["instance_id"])
-    if algorithms:
-        # Without the list, a key of another kind than the known ones would be new, and accepted.
-        # In quotes of ssh's own, since it takes words as several files.
-        file = f'UserKnownHostsFile="{options.known_hosts}"'
-        arguments.append(f"-o {shlex.quote(file)} -o HostKeyAlgorithms={algorithms}")
+    arguments.append(shlex.join(_host_key(record, options)))
     # A command may be silent for longer than NAT gateways and firewalls keep a connection.
     arguments.append("-o ServerAliveInterval=30")
     if options.connection == SSM:
         arguments.append(f"-o {shlex.quote(f'ProxyCommand={session_command(record, options.profile)}')}")
     elif hop and address == private:
-        arguments.append(f"-o ProxyJump={shlex.quote(hop)}")
+        arguments.append(f"-o {shlex.quote(hop)}")
     return {
         "ansible_host": address,
         "ansible_ssh_common_args": " ".join(arguments),

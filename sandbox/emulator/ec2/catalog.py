@@ -1,4 +1,4 @@
-"""Images and the SSM parameters that name them: stand-ins for AWS's Deep Learning AMIs for Neuron."""
+"""Images and the SSM parameters that name them: stand-ins for AWS's Deep Learning AMIs for Neuron, and Ubuntu."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ PARAMETERS = {
     "multi-framework/ubuntu-24.04": "ami-0d1a2404000000002",
     "base/amazon-linux-2023": "ami-0b5e2023000000003",
 }
-PREFIXES = (PREFIX, eks_images.PARAMETERS)
+UBUNTU = "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id"
+PREFIXES = (PREFIX, UBUNTU, eks_images.PARAMETERS)
 ROOT_SIZE = 40  # GiB
 # Beginnings of the names of AWS's managed policies that clusters, their functions and image builds use.
 POLICIES = (
@@ -62,6 +63,7 @@ def install() -> None:
     iam.IAMBackend._init_aws_policies = lambda self: policies_of(self) if self.partition == "aws" else []
     stock = ssm.ParameterDict._check_loading_status
     parameters = {f"{PREFIX}/{path}/latest/image_id": image_id for path, image_id in PARAMETERS.items()}
+    parameters[UBUNTU] = "ami-0ab42404000000001"
     parameters.update(eks_images.parameters())
 
     def check(self: Any, key: Any) -> None:

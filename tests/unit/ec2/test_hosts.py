@@ -252,3 +252,23 @@ def test_session_manager_needs_no_address() -> None:
 def test_a_connection_that_cannot_be(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(TrainiumError, match=sentence):
         plan(instance(5), **options)
+
+
+def test_a_bastion_that_was_made_is_the_way_and_no_host() -> None:
+    bastion = instance(9, role="bastion", PublicIpAddress="203.0.113.9")
+    options = {"bastion": "create", "private_key_file": "/keys/my key", "known_hosts": "/pins"}
+    (node,) = plan(instance(5), bastion, pinned={bastion["InstanceId"]: "ssh-ed25519"}, **options)
+    assert node.variables["ansible_host"] == "192.0.2.5"
+    words = shlex.split(node.variables["ansible_ssh_common_args"])
+    (command,) = [word.partition("=")[2] for word in words if word.startswith("ProxyCommand=")]
+    assert shlex.split(command) == [
+        *("ssh", "-o", "HostKeyAlias=i-00000000000000009", "-o", 'UserKnownHostsFile="/pins"'),
+        *("-o", "HostKeyAlgorithms=ssh-ed25519", "-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes"),
+        *("-i", "/keys/my key", "-o", "ServerAliveInterval=30", "ubuntu@203.0.113.9", "-W", "[%h]:%p"),
+    ]
+
+
+def test_without_the_bastion_there_is_no_jump_yet() -> None:
+    (node,) = plan(instance(5), bastion="create")
+    assert "Proxy" not in node.variables["ansible_ssh_common_args"]
+    assert plan(instance(9, role="bastion")) == []
