@@ -6,13 +6,14 @@ import csv
 import json
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sandbox_driver import REPOSITORY, Sandbox
+from tests.sandbox_driver import REPOSITORY, Sandbox, execute
 
 # The report of the demo, to which that of a training with accidents is compared.
 UNDISTURBED: dict[str, Any] = {}
@@ -189,15 +190,22 @@ def test_teardown_leaves_nothing_and_can_be_repeated(sandbox: Sandbox) -> None:
 
 
 def test_three_nodes_with_sixteen_cards(sandbox: Sandbox) -> None:
+    """They are reached over Session Manager, whose instance profile comes and goes with them."""
     sandbox.forget()
-    variables = ("-e", "trainium_instance_type=trn1n.32xlarge", "-e", "trainium_node_count=3")
+    given = {"trainium_instance_type": "trn1n.32xlarge", "trainium_node_count": 3, "trainium_connection": "ssm"}
+    variables = ("-e", json.dumps(given))
     assert sandbox.playbook("network", *variables).returncode == 0
     assert sandbox.playbook("compute", *variables).returncode == 0
     (launch,) = sandbox.launches()
     assert len(interface_entries(launch, "DeviceIndex")) == 16
     assert interface_entries(launch, "DeviceIndex").count("0") == 1
     assert_efa_on_every_card(sandbox, 3, "trn1n.32xlarge")
+    ready = ("compute", "--module-name", "trainium.cluster.internal.node_ready", "--args", "timeout=300")
+    program = str(Path(sys.executable).with_name("ansible"))
+    assert execute([program, *ready, *variables], sandbox.environment).output.count("SUCCESS") == 3
+    assert [call["parameters"]["Target"] for call in sandbox.calls() if call["action"] == "StartSession"]
     assert sandbox.playbook("teardown", *variables).returncode == 0
+    assert sandbox.client("iam").list_instance_profiles()["InstanceProfiles"] == []
 
 
 def test_the_second_zone_serves_when_the_first_is_full(sandbox: Sandbox) -> None:

@@ -85,6 +85,7 @@ class Controller:
         written = {"content": f"{{{{ [{every}] | to_json }}}}", "dest": str(answer), "mode": "0600"}
         done = self.run(self._play([*tasks, {"name": "Tell", "ansible.builtin.copy": written}]))
         assert done.returncode == 0, done.stdout + done.stderr
+        assert "duplicate mapping key" not in done.stderr
         found: list[str] = json.loads(answer.read_text())
         return found
 
