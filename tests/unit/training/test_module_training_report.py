@@ -112,6 +112,10 @@ def test_the_cost_is_shown_where_prices_are_given(
     assert b"Cost" not in (tmp_path / "reports" / "report.html").read_bytes()
     run(capsys, tmp_path, log, report=report, price_per_hour={"trn1.32xlarge": "21.50"})
     assert b"43.00 USD" in (tmp_path / "reports" / "report.html").read_bytes()
+    # A head node that trains nothing is paid for as well.
+    report["head_type"] = "m5.2xlarge"
+    run(capsys, tmp_path, log, report=report, price_per_hour={"trn1.32xlarge": 21.5, "m5.2xlarge": 0.384})
+    assert b"0.38 USD" in (tmp_path / "reports" / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def record_of(
         "segments": [part._asdict() for part in metrics.segments],
         "nodes": nodes,
         "versions": _texts(report.get("versions")) or metrics.versions,
-        "cost": cost_of(nodes, seconds, prices),
+        "cost": cost_of(nodes, seconds, prices, str(report.get("head_type") or "")),
         "steps": [
             {**sample._asdict(), "loss_average": loss, "throughput_average": rate}
             for sample, loss, rate in zip(samples, losses, rates)
@@ -210,10 +210,11 @@ def checked_prices(prices: Mapping[str, Any]) -> dict[str, float]:
 
 
 def cost_of(
-    nodes: Sequence[Mapping[str, str]], seconds: float | None, prices: Mapping[str, Any]
+    nodes: Sequence[Mapping[str, str]], seconds: float | None, prices: Mapping[str, Any], head_type: str = ""
 ) -> dict[str, Any] | None:
     """The nodes' hours times their prices; None without prices, nodes or a duration.
 
+    ``head_type`` is the type of a head node that trains nothing and is paid for all the same.
     ``without_price`` names the types that the prices lack: their hours are not in ``usd``. Only the time of the job
     counts: nodes that wait for it, storage and traffic cost more.
     """
@@ -221,7 +222,7 @@ def cost_of(
     if not known or not nodes or seconds is None:
         return None
     hours = seconds / 3600
-    counts = Counter(node["instance_type"] for node in nodes)
+    counts = Counter([node["instance_type"] for node in nodes] + [head_type] * bool(head_type))
     rows: list[dict[str, Any]] = [
         {
             "instance_type": kind,
