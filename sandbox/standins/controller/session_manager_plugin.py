@@ -1,7 +1,8 @@
 """Stand-in for AWS's session-manager-plugin: a session of the sandbox, between standard input and output.
 
 Arguments as the AWS CLI gives them (awscli/customizations/sessionmanager.py): the answer of StartSession, or the name
-of the variable that holds it, then region, StartSession, profile, parameters and endpoint.
+of the variable that holds it, then region, StartSession, profile, parameters and endpoint. What it says goes to
+standard output before the stream, and it ends with 0 whatever happens (session.go of aws/session-manager-plugin).
 """
 
 import json
@@ -16,6 +17,7 @@ if sys.argv[1:] == ["--version"]:
     sys.exit(0)
 
 session = json.loads(os.environ.get(sys.argv[1]) or sys.argv[1])
+print(f"\nStarting session with SessionId: {session['SessionId']}", flush=True)
 url = urlsplit(session["StreamUrl"])
 stream = socket.create_connection((url.hostname, url.port))
 head = f"GET {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
@@ -28,7 +30,8 @@ while not answer.endswith(b"\r\n\r\n"):
     answer += byte
 status = answer.decode().partition("\r\n")[0]
 if " 101 " not in status:
-    sys.exit(f"session-manager-plugin (simulated): {status or 'no answer'}")
+    print(f"Cannot perform start session: {status or 'no answer'} (simulated)")
+    sys.exit(0)
 
 
 def send() -> None:

@@ -149,11 +149,13 @@ def test_the_policy_lets_in_to_nodes_of_clusters_by_ssh_alone(lab: Lab) -> None:
 def connect(environment: dict[str, str]) -> str:
     """What the plugin says of the session in a variable."""
     command = [str(standins.CONTROLLER / "session-manager-plugin"), "SESSION", "us-west-2", "StartSession"]
-    return subprocess.run(
+    done = subprocess.run(
         command,
         env={"PATH": os.environ["PATH"], **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        check=False,
-    ).stderr
+        check=True,
+    )
+    assert done.stdout.startswith("\nStarting session with SessionId: sandbox-")
+    return done.stdout
