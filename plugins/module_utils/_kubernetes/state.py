@@ -105,6 +105,9 @@ def phase_of(jobs: Sequence[Object], pods: Sequence[Object], count: int) -> str:
     return "RUNNING" if len(pods) >= count and set(phases) <= {"Running", "Succeeded"} else "PENDING"
 
 
+_NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]+" not found')
+
+
 def _events_of(kind: str, name: str, events: Sequence[Object]) -> list[Object]:
     """Events of one object, the newest first."""
     found = [one for one in events if one["involvedObject"].get("name") == name]
@@ -125,7 +128,9 @@ def waiting(pod: Object, events: Sequence[Object]) -> tuple[str, bool]:
     own = _events_of("Pod", name, events)
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            return _sentence(one.get("message")) or "it waits for the scheduler", False
+            text = _sentence(one.get("message"))
+            # Nobody makes it by the way, and the nodes are billed meanwhile.
+            return text or "it waits for the scheduler", bool(_NO_CLAIM.search(text))
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         held = (container.get("state") or {}).get("waiting") or {}
         reason = held.get("reason", "")

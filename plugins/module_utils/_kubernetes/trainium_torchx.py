@@ -41,6 +41,9 @@ TYPES = {
     "trn2.48xlarge": (16, 16, 64),
     "trn2u.48xlarge": (16, 16, 64),
 }
+# torchrun's --local-addr. Without it, it announces the pod's whole name, which has more than the 63 characters that the
+# Neuron runtime's communicator takes (torch/distributed/elastic/rendezvous/api.py, RendezvousStoreInfo.build).
+ADDRESS = 'export PET_LOCAL_ADDR="$(hostname -i | cut -d " " -f 1)" && '
 CACHESET = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -62,12 +65,9 @@ def appdef(options: "dict[str, Any]") -> "dict[str, Any]":
     # A macro is no word of the shell.
     command = " ".join(word if "${" in word else shlex.quote(word) for word in words)
     command = f"{command} {options['script_args']}".rstrip()
-    if options["precompile"] and not options["environment_file"]:
-        entrypoint, args = "neuron_parallel_compile", [command]
-    else:
-        compiled = f"neuron_parallel_compile {shlex.quote(command)}" if options["precompile"] else command
-        source = f"set -a && . {shlex.quote(options['environment_file'])} && set +a && "
-        entrypoint, args = "bash", ["-c", (source if options["environment_file"] else "") + compiled]
+    compiled = f"neuron_parallel_compile {shlex.quote(command)}" if options["precompile"] else command
+    source = f"set -a && . {shlex.quote(options['environment_file'])} && set +a && "
+    script = ADDRESS + (source if options["environment_file"] else "") + compiled
     own = dict(word.partition("=")[::2] for word in shlex.split(options["env"]))
     env = {
         "CCOM_SOCKET_IFNAME": "eth0",
@@ -82,8 +82,8 @@ def appdef(options: "dict[str, Any]") -> "dict[str, Any]":
         "NEURON_CC_FLAGS": f"{own.get('NEURON_CC_FLAGS', '')} --cache_dir={data}/neuron_cache/{cache}".strip(),
     }
     return {
-        "entrypoint": entrypoint,
-        "args": args,
+        "entrypoint": "bash",
+        "args": ["-c", script],
         "env": env,
         "devices": {"aws.amazon.com/neuron": neuron, **({"vpc.amazonaws.com/efa": efa} if efa else {})},
     }
