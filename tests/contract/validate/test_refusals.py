@@ -36,15 +36,17 @@ def key_of(folder: Path) -> Item:
     return {"trainium_ssh_public_key_file": str(folder / "id.pub")}
 
 
-def play(folder: Path, *arguments: str, source: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+def play(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Ansible on a controller that knows no node, no key and no account but those that are given."""
     (folder / "id.pub").write_text("ssh-ed25519 AAAA test\n", encoding="utf-8")
-    known = {"hosts": {"localhost": {**LOCAL, **key_of(folder)}}, "children": {"compute": {}} if source else {}}
-    (folder / "inventory.json").write_text(json.dumps({"all": known}))
+    (folder / "inventory.json").write_text(json.dumps({"all": {"hosts": {"localhost": {**LOCAL, **key_of(folder)}}}}))
+    # The groups that the inventory plugin makes always.
+    (folder / "groups.json").write_text(json.dumps({"all": {"children": {"compute": {}}}}))
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(folder / "inventory.json")]
+    command += [] if "--no-nodes" in arguments else ["--inventory", str(folder / "groups.json")]
     return subprocess.run(
-        [*command, *arguments],
+        [*command, *(word for word in arguments if word != "--no-nodes")],
         cwd=folder,
         env={**clean, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "AWS_REGION": REGION, **environment},
         capture_output=True,
@@ -173,6 +175,6 @@ def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, 
 
 def test_an_inventory_without_a_source_of_ours_is_refused(tmp_path: Path) -> None:
     """As that of somebody who has the collection from Galaxy and no configuration."""
-    done = play(tmp_path, str(PLAYBOOK), source=False)
+    done = play(tmp_path, "--no-nodes", str(PLAYBOOK))
     assert done.returncode == 2
     assert f"export ANSIBLE_CONFIG={REPOSITORY}/ansible.cfg" in " ".join((done.stdout + done.stderr).split())
