@@ -10,7 +10,8 @@ from typing import Any
 CLUSTER_WIDE = frozenset(
     {
         *("APIService", "CSIDriver", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"),
-        *("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "PriorityClass", "Queue", "StorageClass"),
+        *("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"),
+        *("PersistentVolume", "PriorityClass", "Queue", "StorageClass"),
     }
 )
 

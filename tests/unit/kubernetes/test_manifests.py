@@ -44,6 +44,13 @@ def test_a_manifest_is_made_fit_as_its_kustomization_does_it() -> None:
     assert account["metadata"]["namespace"] == "own"
 
 
+def test_a_volume_is_in_no_namespace() -> None:
+    [volume] = kubernetes_manifests(
+        "{kind: PersistentVolume, apiVersion: v1, metadata: {name: fsx}}", {}, "kube-system"
+    )
+    assert volume["metadata"] == {"name": "fsx"}
+
+
 def test_without_a_namespace_it_stays_where_it_is() -> None:
     assert kubernetes_manifests(DRIVER)[0]["subjects"][0] == {"kind": "ServiceAccount", "name": "node-sa"}
 
