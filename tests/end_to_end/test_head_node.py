@@ -8,7 +8,8 @@ from collections import Counter
 from tests.sandbox_driver import Sandbox
 
 NO_WAY = ("-e", "trainium_private_access=false", "-e", "trainium_public_ip=none")
-OVER_SSM = (*NO_WAY, "-e", "trainium_connection=ssm", "-e", "trainium_head_instance_type=m5.2xlarge")
+SETTINGS = ("trainium_connection=ssm", "trainium_head_instance_type=m5.2xlarge", "trainium_monitoring=true")
+OVER_SSM = (*NO_WAY, *(word for setting in SETTINGS for word in ("-e", setting)))
 
 
 def head(sandbox: Sandbox) -> str:
@@ -35,6 +36,14 @@ def test_two_nodes_train_and_the_head_does_not(sandbox: Sandbox) -> None:
     assert sandbox.on_node(head(sandbox), "sinfo --noheader --format='%D %T'").output.split() == ["2", "idle"]
     seen = "ls -d /opt/amazon/efa /opt/aws_neuron_venv_pytorch 2> /dev/null; systemctl is-active slurmd || :"
     assert sandbox.on_node(head(sandbox), seen).output.split() == ["inactive"]
+    asked = sandbox.on_node(head(sandbox), "curl --silent --fail 'http://127.0.0.1:9090/api/v1/targets?state=active'")
+    targets = json.loads(asked.output)["data"]["activeTargets"]
+    assert Counter(one["labels"]["job"] for one in targets if one["health"] == "up") == {
+        "node": 3,
+        "neuron": 2,
+        "prometheus": 1,
+    }
+    assert "-L 9090:127.0.0.1:9090" in run.output
 
 
 def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
