@@ -36,7 +36,10 @@ def test_two_nodes_train_and_the_head_does_not(sandbox: Sandbox) -> None:
     assert sandbox.on_node(head(sandbox), "sinfo --noheader --format='%D %T'").output.split() == ["2", "idle"]
     seen = "ls -d /opt/amazon/efa /opt/aws_neuron_venv_pytorch 2> /dev/null; systemctl is-active slurmd || :"
     assert sandbox.on_node(head(sandbox), seen).output.split() == ["inactive"]
-    asked = sandbox.on_node(head(sandbox), "curl --silent --fail 'http://127.0.0.1:9090/api/v1/targets?state=active'")
+    address = "http://127.0.0.1:9090/api/v1/targets?state=active"
+    asked = sandbox.on_node(
+        head(sandbox), f"python3 -c 'import urllib.request as u; print(u.urlopen(\"{address}\").read().decode())'"
+    )
     targets = json.loads(asked.output)["data"]["activeTargets"]
     assert Counter(one["labels"]["job"] for one in targets if one["health"] == "up") == {
         "node": 3,
