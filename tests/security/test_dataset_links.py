@@ -138,6 +138,24 @@ def test_a_part_that_is_another_name_of_a_file(host: Host, monkeypatch: pytest.M
     assert host.victim.read_text(encoding="utf-8") == KEPT
 
 
+@pytest.mark.parametrize("step", ["_check", "_unpack"])
+def test_a_part_that_becomes_another_name_of_a_file(host: Host, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """What was fetched is given to the owner of the dataset: nothing else is."""
+    kept = getattr(run.Job, step)
+    host.victim.chmod(0o600)
+
+    def first(job: run.Job, *arguments: Any) -> Any:
+        part = host.hidden / "set" / "parts" / "a"
+        part.unlink()
+        os.link(host.victim, part)
+        return kept(job, *arguments)
+
+    monkeypatch.setattr(run.Job, step, first)
+    assert host.take()
+    assert host.victim.stat().st_mode & 0o777 == 0o600
+    assert not (host.destination / "a").exists()
+
+
 def test_a_folder_of_the_work_that_others_may_write_is_refused(host: Host) -> None:
     host.hidden.mkdir(parents=True)
     host.hidden.chmod(0o777)

@@ -138,6 +138,13 @@ def test_an_environment_that_leads_elsewhere_is_refused(changes: dict[str, str])
         account.check({**account.inside({}), **changes})
 
 
+def test_a_sandbox_that_is_said_to_be_elsewhere_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where everything else is as it is wanted."""
+    monkeypatch.setattr(api, "HOST", "192.0.2.1")
+    with pytest.raises(SandboxError, match=r"AWS_ENDPOINT_URL is .* not an address of this machine"):
+        account.check(account.inside({}))
+
+
 def test_each_start_has_a_key_of_its_own_and_the_one_before_is_refused(started: Path) -> None:
     before = account.inside({})
     assert before["AWS_ACCESS_KEY_ID"].startswith("SANDBOX")
