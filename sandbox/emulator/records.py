@@ -14,6 +14,8 @@ Record = dict[str, Any]
 
 # The store of capacity reservations, which launches, groups and the reservations themselves look at.
 RESERVATIONS = "capacity_reservations"
+# That of the clusters of EKS, which permissions look at.
+CLUSTERS = "sandbox_clusters"
 
 # Kind of resource -> beginning of its ids, so that CreateTags accepts them.
 PREFIXES = {"placement-group": "pg", "capacity-reservation": "cr"}

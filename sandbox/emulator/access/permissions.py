@@ -3,7 +3,9 @@
 Sources: the Service Authorization Reference of each service (actions, resource types, condition keys), "Required
 permissions for Amazon S3 API operations" in its user guide, "Grant permission to tag resources during creation" of EC2,
 FSx and Resource Groups, and "Tagging IAM resources": what is made with tags takes the action for tags as well. The
-names of REST calls are those of botocore's models.
+names of REST calls are those of botocore's models. What EKS asks of its caller: Step Functions' "IAM policies for
+Amazon EKS" (roles, and for a node group a look at its role), "Using service-linked roles for Amazon EKS", and for
+launch templates "Launch template support" of EC2 Auto Scaling, which node groups are.
 """
 
 from __future__ import annotations
@@ -16,17 +18,20 @@ from typing import Any
 
 import botocore.session
 from moto.ec2.models import ec2_backends
+from moto.eks.models import eks_backends
 from moto.fsx.models import fsx_backends
+from moto.iam.models import iam_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
 from sandbox.emulator.access.statements import Need
+from sandbox.emulator.records import CLUSTERS, store
 
 ACCOUNT = "123456789012"
 # Service in a signature -> prefix of its actions, where they differ; and its name in botocore.
 _PREFIXES = {"monitoring": "cloudwatch", "email": "ses"}
 _MODELS = {"elasticfilesystem": "efs"}
 # Operation of S3 -> action, where they differ.
-_S3 = {
+S3 = {
     "CopyObject": "PutObject",
     "DeleteBucketTagging": "PutBucketTagging",
     "DeleteObjects": "DeleteObject",
@@ -55,6 +60,7 @@ _KINDS = {
     "i": "instance",
     "igw": "internet-gateway",
     "key": "key-pair",
+    "lt": "launch-template",
     "nat": "natgateway",
     "pg": "placement-group",
     "rtb": "route-table",
@@ -73,8 +79,17 @@ NO_RESOURCE: list[tuple[str, dict[str, str]]] = [("*", {})]
 _WITHOUT = (
     *(("fsx", "DescribeFileSystems"), ("resource-groups", "ListGroups"), ("resource-groups", "CreateGroup")),
     *(("servicequotas", name) for name in ("ListServiceQuotas", "ListAWSDefaultServiceQuotas")),
+    *(("eks", name) for name in ("CreateCluster", "ListClusters", "DescribeClusterVersions")),
+    *(("iam", name) for name in ("ListRoles", "ListInstanceProfiles")),
+    ("logs", "DescribeLogGroups"),
 )
-_TAGGING = {"fsx": "TagResource", "resource-groups": "Tag", "ssm": "AddTagsToResource"}
+_TAGGING = {
+    **dict.fromkeys(("eks", "fsx", "logs"), "TagResource"),
+    "resource-groups": "Tag",
+    "ssm": "AddTagsToResource",
+}
+# What EKS makes with tags -> type of the resource.
+_EKS_MADE = {"CreateCluster": "cluster", "CreateNodegroup": "nodegroup", "CreateAccessEntry": "access-entry"}
 
 
 def signer(environ: dict[str, Any]) -> tuple[str, str, str]:
@@ -87,16 +102,20 @@ def signer(environ: dict[str, Any]) -> tuple[str, str, str]:
 def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[Need]:
     """What whoever signed a request must be allowed; ``entry`` is its record in the log of calls."""
     (_key, region, service), given = signer(environ), dict(entry["parameters"])
+    # As it was sent: an ARN in it has slashes that part nothing.
+    path = str(environ.get("REQUEST_URI") or environ["PATH_INFO"]).partition("?")[0]
     if " " in entry["action"]:
-        # As it was sent: an ARN in it has slashes that part nothing.
-        path = str(environ.get("REQUEST_URI") or environ["PATH_INFO"]).partition("?")[0]
         name = operation(service, environ["REQUEST_METHOD"], path, given)
         given.update(_json(body))
     else:
         name = entry["action"]
     tags = _request_tags(given)
     context = {f"aws:RequestTag/{key}": [value] for key, value in tags.items()} | {"aws:TagKeys": list(tags)}
-    resources = _resources(service, region, name, given, environ["PATH_INFO"])
+    if service == "iam" and given.get("PolicyArn"):
+        context["iam:PolicyARN"] = [given["PolicyArn"]]
+    if service == "eks" and given.get("policyArn"):
+        context["eks:policyArn"] = [given["policyArn"]]
+    resources = _resources(service, region, name, given, path)
     wanted = _s3(name, given, environ) if service == "s3" else [f"{_PREFIXES.get(service, service)}:{name}"]
     found = [{"action": action, "resources": resources, "context": context} for action in wanted]
     if tags and service == "ec2" and name != "CreateTags":
@@ -105,31 +124,71 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
         made: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
         found.append({"action": "ec2:CreateTags", "resources": made, "context": more})
     elif tags and service in _TAGGING and name != _TAGGING[service]:
+        if service == "eks":
+            owner = given.get("name") or path.split("/")[2]
+            resources = [(f"arn:aws:eks:{region}:{ACCOUNT}:{_EKS_MADE[name]}/{owner}/new", {})]
         found.append({"action": f"{service}:{_TAGGING[service]}", "resources": resources, "context": context})
     if tags and service == "iam":
-        found.append({"action": f"iam:{name.replace('Create', 'Tag')}", "resources": [], "context": context})
-    # Whoever launches with an instance profile gives its role away ("Grant a user permissions to pass a role").
-    if service == "ec2" and any(one.startswith("IamInstanceProfile.") for one in given):
-        found.append({"action": "iam:PassRole", "resources": [], "context": {}})
+        found.append({"action": f"iam:{name.replace('Create', 'Tag')}", "resources": resources, "context": context})
+    if service == "ec2" and name == "RunInstances":
+        profile = given.get("IamInstanceProfile.Name") or given.get("IamInstanceProfile.Arn", "").rpartition("/")[2]
+        found += _passing(_roles_of(profile), "ec2.amazonaws.com") if profile else []
+    if (service, name) == ("iam", "AddRoleToInstanceProfile"):
+        found += _passing([given["RoleName"]], "ec2.amazonaws.com")
     if (service, name) == ("fsx", "CreateFileSystem"):
         found += _fsx(given)
+    if service == "eks":
+        found += _eks(name, given)
+    return found
+
+
+def _passing(names: list[str], service: str) -> list[Need]:
+    """Who lets a service act with a role gives it away ("Grant a user permissions to pass a role")."""
+    context = {"iam:PassedToService": [service]}
+    return [{"action": "iam:PassRole", "resources": _of_iam({"RoleName": name}), "context": context} for name in names]
+
+
+def _roles_of(profile: str) -> list[str]:
+    known = iam_backends[ACCOUNT]["aws"].instance_profiles.values()
+    return [role.name for one in known if one.name == profile for role in one.roles]
+
+
+def _linked(service: str) -> Need:
+    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/AWSServiceRole"
+    context = {"iam:AWSServiceName": [service]}
+    return {"action": "iam:CreateServiceLinkedRole", "resources": [(role, {})], "context": context}
+
+
+def _eks(name: str, given: dict[str, Any]) -> list[Need]:
+    """What EKS does in the name of who makes a cluster or a node group."""
+    if name not in ("CreateCluster", "CreateNodegroup"):
+        return []
+    role = str(given.get("roleArn") or given.get("nodeRole")).rpartition("/")[2]
+    found = _passing([role], "eks.amazonaws.com")
+    if name == "CreateCluster":
+        return [*found, _linked("eks.amazonaws.com")]
+    looks = [f"iam:{look}" for look in ("GetRole", "ListAttachedRolePolicies")]
+    found += [{"action": look, "resources": _of_iam({"RoleName": role}), "context": {}} for look in looks]
+    found += [
+        {"action": "ec2:DescribeSubnets", "resources": NO_RESOURCE, "context": {}},
+        _linked("eks-nodegroup.amazonaws.com"),
+    ]
+    if template := given.get("launchTemplate"):
+        there = {"ec2:LaunchTemplate": [f"arn:aws:ec2:*:{ACCOUNT}:launch-template/{template.get('id', 'new')}"]}
+        found.append({"action": "ec2:RunInstances", "resources": [], "context": there})
+        tagged = {"ec2:CreateAction": ["RunInstances"]}
+        found.append({"action": "ec2:CreateTags", "resources": [], "context": tagged})
     return found
 
 
 def _fsx(given: dict[str, Any]) -> list[Need]:
     """What FSx does in the name of who makes a file system: roles ("Using service-linked roles for Amazon FSx", "Adding
     permissions to use data repositories in Amazon S3") and looks at the network (policy AmazonFSxFullAccess)."""
-    actions, services = ["CreateServiceLinkedRole"], ["fsx.amazonaws.com"]
-    wanted = [(actions[0], services[0])]
+    services = ["fsx.amazonaws.com"]
+    found = [_linked(services[0])]
     if (given.get("LustreConfiguration") or {}).get("ImportPath"):
-        linked = f"s3.data-source.lustre.{services[0]}"
-        wanted += [(action, linked) for action in (*actions, "AttachRolePolicy", "PutRolePolicy")]
-    found: list[Need] = []
-    for action, service in wanted:
-        role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/AWSServiceRole"
-        found.append(
-            {"action": f"iam:{action}", "resources": [(role, {})], "context": {"iam:AWSServiceName": [service]}}
-        )
+        linked = _linked(f"s3.data-source.lustre.{services[0]}")
+        found += [{**linked, "action": f"iam:{action}"} for action in ("AttachRolePolicy", "PutRolePolicy")] + [linked]
     via = {"aws:CalledVia": services}
     looks = ("DescribeSecurityGroups", "DescribeSubnets", "DescribeVpcs", "GetSecurityGroupsForVpc")
     return [*found, *({"action": f"ec2:{look}", "resources": NO_RESOURCE, "context": via} for look in looks)]
@@ -145,7 +204,7 @@ def _json(body: bytes) -> dict[str, Any]:
 
 def _request_tags(given: dict[str, Any]) -> dict[str, str]:
     """The tags that a request gives."""
-    tags = given.get("Tags")
+    tags = given.get("Tags") or given.get("tags")
     if isinstance(tags, dict):
         return {str(key): str(value) for key, value in tags.items()}
     if isinstance(tags, list):
@@ -186,7 +245,7 @@ def operation(service: str, method: str, path: str, query: dict[str, Any]) -> st
 
 
 def _s3(name: str, given: dict[str, Any], environ: dict[str, Any]) -> list[str]:
-    name = _S3.get(name, "PutObject" if "Multipart" in name or name.startswith("UploadPart") else name)
+    name = S3.get(name, "PutObject" if "Multipart" in name or name.startswith("UploadPart") else name)
     wanted = [f"s3:{name}Version" if name in _VERSIONED and given.get("versionId") else f"s3:{name}"]
     if name == "CreateBucket" and environ.get("HTTP_X_AMZ_OBJECT_OWNERSHIP"):
         wanted.append("s3:PutBucketOwnershipControls")
@@ -226,7 +285,51 @@ def _resources(
         known = resourcegroups_backends[ACCOUNT][region].groups
         tags = dict(known[group].tags or {}) if group in known else {}
         return [(group if group.startswith("arn:") else f"{where}:group/{group}", tags)]
+    if service == "iam":
+        return _of_iam(given, new=name.startswith("Create"))
+    if service == "eks":
+        return _of_eks(region, [urllib.parse.unquote(part) for part in path.strip("/").split("/")])
+    group = given.get("logGroupName") or str(given.get("resourceArn", "")).partition(":log-group:")[2]
+    if service == "logs" and group:
+        return [(f"{where}:log-group:{group}", {})]
     return []
+
+
+def _of_iam(given: dict[str, Any], new: bool = False) -> list[tuple[str, dict[str, str]]]:
+    """A role or an instance profile, which is the one resource of what is done with both."""
+    backend = iam_backends[ACCOUNT]["aws"]
+    for kind, key, known in (
+        ("instance-profile", "InstanceProfileName", backend.instance_profiles),
+        ("role", "RoleName", backend.roles),
+    ):
+        if name := given.get(key):
+            there = next((one for one in known.values() if one.name == name), None)
+            if new or there is None:
+                return [(f"arn:aws:iam::{ACCOUNT}:{kind}{given.get('Path') or '/'}{name}", {})]
+            return [(there.arn, {tag["Key"]: tag["Value"] for tag in there.tags})]
+    return []
+
+
+def _of_eks(region: str, path: list[str]) -> list[tuple[str, dict[str, str]]]:
+    """What the path of a call names: the innermost of cluster, node group and access entry; of tags any of them."""
+    found: list[tuple[str, str, str, dict[str, str]]] = []
+    known: dict[str, Any] = dict(store(eks_backends[ACCOUNT][region], CLUSTERS))
+    for cluster in known.values():
+        for shown, keys in (
+            (cluster.shown, ["arn"]),
+            *((group.shown, ["nodegroupArn", "nodegroupName"]) for group in cluster.groups.values()),
+            *((entry, ["accessEntryArn", "principalArn"]) for entry in cluster.entries.values()),
+        ):
+            found.append((cluster.name, shown[keys[-1]], shown[keys[0]], dict(shown["tags"])))
+    if path[0] == "tags":
+        return [(arn, tags) for _cluster, _name, arn, tags in found if arn == path[1]]
+    if path[0] != "clusters" or len(path) < 2:
+        return []
+    inner = path[3] if len(path) > 3 and path[2] in ("node-groups", "access-entries") else ""
+    wanted = inner or f"arn:aws:eks:{region}:{ACCOUNT}:cluster/{path[1]}"
+    kind = {"": "cluster", "node-groups": "nodegroup", "access-entries": "access-entry"}[path[2] if inner else ""]
+    there = [(arn, tags) for cluster, name, arn, tags in found if cluster == path[1] and name == wanted]
+    return there or [(f"arn:aws:eks:{region}:{ACCOUNT}:{kind}/{'/'.join(path[1::2] if inner else path[1:2])}", {})]
 
 
 def _arn_in(path: str) -> str:
@@ -236,9 +339,10 @@ def _arn_in(path: str) -> str:
 
 def _of_ec2(where: str, region: str, given: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:
     tags, found = ec2_backends[ACCOUNT][region].tags, []
-    for value in given.values():
+    for key, value in given.items():
         match = _EC2_ID.match(str(value))
-        if match and match[1] in _KINDS:
+        # What a launch template names is asked for when it launches.
+        if match and match[1] in _KINDS and not key.startswith("LaunchTemplateData."):
             found.append((f"{where}:{_KINDS[match[1]]}/{value}", dict(tags.get(value, {}))))
     return found
 

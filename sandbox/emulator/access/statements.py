@@ -15,8 +15,9 @@ from typing import Any
 Need = dict[str, Any]
 
 JUDGED = (
-    *("aws:CalledVia", "aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"),
-    *("ec2:CreateAction", "iam:AWSServiceName", "ssm:resourceTag/"),
+    *("aws:CalledVia", "aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys", "ec2:CreateAction", "ec2:LaunchTemplate"),
+    *("eks:policyArn", "iam:AWSServiceName", "iam:PassedToService", "iam:PolicyARN", "iam:ResourceTag/"),
+    "ssm:resourceTag/",
 )
 
 
@@ -35,7 +36,7 @@ def _covers(statement: dict[str, Any], need: Need, arn: str, tags: dict[str, str
         return False
     if need["context"] is None:
         return True
-    known = {f"{prefix}esourceTag/{key}": [tags[key]] for key in tags for prefix in ("aws:R", "ssm:r")}
+    known = {f"{prefix}esourceTag/{key}": [tags[key]] for key in tags for prefix in ("aws:R", "iam:R", "ssm:r")}
     context = {**need["context"], **known}
     return all(
         _holds(operator, values, context.get(key, []))
@@ -49,9 +50,14 @@ def _holds(operator: str, values: Any, there: list[str]) -> bool:
     wanted = [str(value) for value in _listed(values)]
     if operator == "Null":
         return bool(there) == (wanted == ["false"])
-    if operator not in ("StringEquals", "StringLike", "ForAnyValue:StringEquals"):
+    plain = operator.removesuffix("IfExists")
+    if plain not in ("StringEquals", "StringLike", "ForAnyValue:StringEquals", "ArnEquals", "ArnLike"):
         raise ValueError(f"the emulator does not know the operator {operator}")
-    return any(value in wanted or (operator == "StringLike" and _matches(value, wanted)) for value in there)
+    if plain != operator and not there:
+        return True
+    # ArnEquals takes wildcards as well.
+    like = plain == "StringLike" or plain.startswith("Arn")
+    return any(value in wanted or (like and _matches(value, wanted)) for value in there)
 
 
 def _matches(text: str, patterns: Iterable[str]) -> bool:

@@ -19,7 +19,7 @@ from moto.moto_api._internal import mock_random
 from moto.utilities.utils import get_partition
 
 from sandbox.emulator import state
-from sandbox.emulator.records import Record
+from sandbox.emulator.records import CLUSTERS, Record
 
 DELAY = {"seconds": 0.0}
 # What happens to a cluster in time.
@@ -77,7 +77,7 @@ class Cluster:
 
 def clusters_of(account: str, region: str) -> dict[str, Cluster]:
     """They go with moto's backend when it is reset."""
-    found: dict[str, Cluster] = eks_backends[account][region].__dict__.setdefault("sandbox_clusters", {})
+    found: dict[str, Cluster] = eks_backends[account][region].__dict__.setdefault(CLUSTERS, {})
     return found
 
 
@@ -86,7 +86,7 @@ def every_cluster() -> list[Cluster]:
         cluster
         for regions in list(eks_backends.values())
         for backend in list(regions.values())
-        for cluster in list(backend.__dict__.get("sandbox_clusters", {}).values())
+        for cluster in list(backend.__dict__.get(CLUSTERS, {}).values())
     ]
 
 

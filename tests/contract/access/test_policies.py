@@ -5,18 +5,40 @@ What a full life of a module needs is what the emulator noted; it judges actions
 
 from __future__ import annotations
 
+import functools
 import json
 import urllib.request
 from typing import Any
 
 import boto3
+import botocore.session
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import unwrapped
 
+from sandbox.emulator.access.permissions import S3
 from tests.contract.conftest import REGION, REPOSITORY, Account, actions, idle, policy
 
 Item = dict[str, Any]
 LONGEST = 6144  # characters of a managed policy, without white space ("IAM and AWS STS quotas")
+
+
+# Actions that are no operations (Service Authorization Reference).
+PERMISSIONS = {
+    *("iam:PassRole", "lambda:InvokeFunction", "ssmmessages:OpenDataChannel"),
+    *("s3:DeleteObjectVersion", "s3:GetObjectVersion"),
+    *(f"s3:{action}" for action in S3.values()),
+}
+MODELS = {"elasticfilesystem": "efs", "servicequotas": "service-quotas"}
+
+
+@functools.cache
+def operations(service: str) -> set[str]:
+    return set(botocore.session.get_session().get_service_model(MODELS.get(service, service)).operation_names)
+
+
+def is_known(action: str) -> bool:
+    service, _colon, name = action.partition(":")
+    return action in PERMISSIONS or name in operations(service)
 
 
 class User:
@@ -123,3 +145,5 @@ def test_a_policy_is_one_that_IAM_takes(path: Any) -> None:  # noqa: N802
         assert set(one) <= {"Sid", "Effect", "Action", "Resource", "Condition"}
         assert one["Action"] == sorted(one["Action"])
         assert "*" not in one["Action"]
+        for action in one["Action"]:
+            assert "*" in action or is_known(action), f"there is no {action}"

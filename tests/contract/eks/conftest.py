@@ -18,9 +18,9 @@ class Eks:
     def __init__(self, cloud: Account) -> None:
         self.cloud = cloud
         self.client, self.iam = cloud.client("eks"), cloud.client("iam")
-        self.role = self.make_role("bert-eks", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
+        self.role = self.make_role("bert-eks-cluster", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
         needed = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
-        self.node_role = self.make_role("bert-node", "ec2.amazonaws.com", *needed)
+        self.node_role = self.make_role("bert-eks-node", "ec2.amazonaws.com", *needed)
         other = next(zone for zone in ("us-west-2a", "us-west-2b", "us-west-2c") if zone not in cloud.zones)
         self.subnets = [*cloud.subnets, cloud.subnet(other, 15)]
         cloud.api.clear_calls()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import email
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 import yaml
 
 from sandbox.emulator.server.control import CALLER
-from tests.contract.conftest import REPOSITORY
+from tests.contract.conftest import REPOSITORY, idle
+from tests.contract.eks.test_policies import OF_THE_ROLE
 from tests.contract.network.conftest import Controller, changed, controller
 
 __all__ = ["controller"]
@@ -39,6 +41,11 @@ def made(controller: Controller) -> Item:
         network_address_service=f"{controller.api.url}/sandbox-api/address",
     )
     controller.client("iam").create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
+    controller.limit("eks")
+    controller.api.limit("eks", ["network", "eks"])
+    # As validate.yml does; kubectl's tokens come from the stand-in of the AWS CLI.
+    controller.environment["PATH"] = f"{REPOSITORY / 'sandbox' / 'standins' / 'controller'}:{os.environ['PATH']}"
+    assert changed(controller.role("eks_cluster:account")) == 0
     controller.api.clear_calls()
     promised = controller.run(play(controller, "network", "eks_cluster"), "--check", "--diff")
     assert changed(promised) > 5 and controller.api.writes() == []
@@ -117,6 +124,11 @@ def test_a_second_run_changes_nothing(controller: Controller, made: Item) -> Non
     assert controller.api.writes() == []
 
 
+def test_its_policy_has_nothing_idle(controller: Controller, made: Item) -> None:
+    """What the role does not need is for the modules: test_policies.py."""
+    assert OF_THE_ROLE.isdisjoint(idle(controller.api.needs("eks"), "network", "eks"))
+
+
 def test_a_cluster_of_somebody_else_is_used_as_it_is_without_a_call(controller: Controller) -> None:
     config = controller.folder / "theirs.kubeconfig"
     config.write_text("{}")
@@ -139,6 +151,7 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     tags = [{"Key": "cluster.k8s.amazonaws.com/name", "Value": NAME}]
     specification = [{"ResourceType": "network-interface", "Tags": tags}]
     ec2.create_network_interface(SubnetId=subnet, TagSpecifications=specification)
+    controller.limit("teardown")
     promised = controller.role("teardown", "--check")
     assert changed(promised) == 1
     for name in ("bert/trainium", "bert/system", "bert-eks-node", "bert-eks-cluster", "lt-"):
@@ -154,3 +167,5 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     mine = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]
     assert ec2.describe_vpcs(Filters=mine)["Vpcs"] == []
+    for_eks = {"LookForEks", "DeleteTheClusterOfEks", "DeleteItsRoles", "LookForLogs", "DeleteItsLogs"}
+    assert for_eks.isdisjoint(idle(controller.api.needs("teardown"), "teardown"))

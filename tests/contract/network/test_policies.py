@@ -43,12 +43,14 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
-            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs"],
+            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs", "LookForLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
+            | {"eks:DescribeCluster", "eks:ListNodegroups", "iam:ListRoleTags"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions"))
-            | statement("teardown", "DeleteItsLogs"),
+            | statement("teardown", "DeleteItsLogs")
+            | statement("teardown", "LookForLogs"),
         ),
     ):
         controller.limit(name)
@@ -69,6 +71,6 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         assert [sid for sid in found if sid in {one["Sid"] for one in policy(name)}] == unneeded
     # The rest is for nodes.
     assert actions("sessions") - sessions == {
-        *("iam:PassRole", "ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession"),
+        *("ssm:DescribeInstanceInformation", "ssm:StartSession", "ssm:TerminateSession"),
         "ssmmessages:OpenDataChannel",
     }

@@ -30,6 +30,8 @@ class Site(Account):
     def __init__(self, api: Api, home: Path) -> None:
         super().__init__(api)
         self.home = home
+        # That of whoever runs pcluster and the playbooks.
+        self.access_key = CREDENTIALS["AWS_ACCESS_KEY_ID"]
         self.ec2.import_key_pair(KeyName="lab", PublicKeyMaterial=_public_key(home))
         self.subnet_id = self.subnets[0]
         api.clear_calls()
@@ -40,6 +42,7 @@ class Site(Account):
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TRAINIUM_"))}
         path = f"{COMMAND.parent}:{kept.get('PATH', '')}"
         own = {"AWS_ENDPOINT_URL": self.api.url, "AWS_DEFAULT_REGION": REGION, "AWS_EC2_METADATA_DISABLED": "true"}
+        own["AWS_ACCESS_KEY_ID"] = self.access_key
         return {**kept, **CREDENTIALS, **own, "PATH": path, "HOME": str(self.home)}
 
     # --- pcluster ---
@@ -83,7 +86,7 @@ class Site(Account):
             env=self.variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
             check=False,
         )
         assert "Traceback" not in done.stdout + done.stderr, done.stdout + done.stderr

@@ -1,0 +1,86 @@
+"""The policy of EKS: with it the modules make, change and delete a cluster and its nodes, and nothing of others.
+
+What role eks_cluster needs of it besides is shown in test_role.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.contract.conftest import REGION, actions, idle, policy
+from tests.contract.eks.conftest import CALLER, Eks
+
+ADMIN = "arn:aws:iam::123456789012:role/ml"
+# The role makes roles of IAM and a log group, and looks at the quota.
+OF_THE_ROLE = {
+    *("LookAtTheQuota", "MakeTheRoles", "OnlyWithThesePolicies", "KeepTheLogsOfItsControlPlane", "LookForLogs"),
+}
+
+
+@pytest.fixture
+def user(eks: Eks) -> Eks:
+    """Somebody with the policies of the network and of EKS."""
+    eks.iam.create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
+    eks.cloud.environment["AWS_ACCESS_KEY_ID"] = "eks"
+    eks.cloud.api.limit("eks", ["network", "eks"])
+    return eks
+
+
+def good(result: dict[str, Any]) -> dict[str, Any]:
+    assert result.get("changed") and not result.get("failed"), result
+    return result
+
+
+def test_a_cluster_and_its_nodes_come_and_go(user: Eks) -> None:
+    api = user.cloud.api
+    good(user.cluster(security_groups=[user.cloud.group], admins=[ADMIN]))
+    good(user.group(launch_template=user.template()))
+    good(user.cluster(version="1.35", admins=[], logging=["api"], tags={"team": "speech"}))
+    newer = user.template(tags={"team": "speech"})
+    good(user.group(launch_template=newer, count=1, allow_shrink=True, replace_nodes=True, tags={"team": "speech"}))
+    good(user.group(state="absent"))
+    good(user._run("efa_launch_template", {"name": "bert-trn", "cluster_name": "bert", "state": "absent"}, False))
+    good(user.cluster(state="absent"))
+    assert set(idle(api.needs("eks"), "network", "eks")) & {one["Sid"] for one in policy("eks")} == OF_THE_ROLE
+    ours = {action for action in actions("eks") if action.startswith("eks:")}
+    assert ours - api.used("eks") == set()
+
+
+def test_what_carries_no_tag_stays_as_it_is(user: Eks) -> None:
+    """Also a role that is not for EKS, another service, another policy, and instances without a template."""
+    network = {"subnetIds": user.subnets}
+    user.client.create_cluster(name="theirs", version="1.34", roleArn=user.role, resourcesVpcConfig=network)
+    other = user.make_role("somebody", "eks.amazonaws.com")
+    keys: Any = {"aws_access_key_id": "eks", "aws_secret_access_key": "x", "region_name": REGION}
+    made = {"version": "1.34", "resourcesVpcConfig": network, "tags": {"trainium:cluster": "bert"}}
+    entry = {"clusterName": "theirs", "principalArn": CALLER}
+
+    def client(service: str) -> Any:
+        make: Any = boto3.client
+        return make(service, endpoint_url=user.cloud.api.url, **keys)
+
+    eks, iam, ec2 = client("eks"), client("iam"), client("ec2")
+    refused: dict[str, Callable[[], Any]] = {
+        "eks:DeleteCluster": lambda: eks.delete_cluster(name="theirs"),
+        "eks:CreateAccessEntry": lambda: eks.create_access_entry(clusterName="theirs", principalArn=ADMIN),
+        "eks:CreateCluster": lambda: eks.create_cluster(name="a", roleArn=user.role, **{**made, "tags": {}}),
+        "iam:PassRole": lambda: eks.create_cluster(name="a", roleArn=other, **made),
+        "eks:AssociateAccessPolicy": lambda: eks.associate_access_policy(
+            **entry,
+            policyArn="arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminPolicy",
+            accessScope={"type": "cluster"},
+        ),
+        "iam:AttachRolePolicy": lambda: iam.attach_role_policy(
+            RoleName="bert-eks-node", PolicyArn="arn:aws:iam::aws:policy/AdministratorAccess"
+        ),
+        "iam:CreateRole": lambda: iam.create_role(RoleName="bert-eks-other", AssumeRolePolicyDocument="{}"),
+        "ec2:RunInstances": lambda: ec2.run_instances(ImageId=user.cloud.image, MinCount=1, MaxCount=1),
+    }
+    for action, call in refused.items():
+        with pytest.raises(ClientError, match=f"not authorized to perform: {action}"):
+            call()
