@@ -102,16 +102,22 @@ class Account(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-# Case -> role and what is set for it.
+# Case -> role, perhaps with the file of its tasks, and what is set for it.
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "half": ("network", {"network_ssh_allowed_cidrs": ["192.0.2.0/24", "0.0.0.0/1"]}),
     "everywhere": ("network", {"network_ssh_allowed_cidrs": ["0.0.0.0/0", "::/1"]}),
+    "callers": ("network:callers", {"network_ssh_allowed_cidrs": ["0.0.0.0/1"]}),
     "liar": ("network", {"network_public_ip": "primary"}),
     "cluster": (
         "parallelcluster",
         {"parallelcluster_ssh_allowed_cidrs": ["0.0.0.0/1"], "parallelcluster_shared_dir": "/shared"},
     ),
 }
+
+
+def included(role: str) -> dict[str, str]:
+    name, _colon, tasks = role.partition(":")
+    return {"name": f"trainium.cluster.{name}", "tasks_from": tasks or "main"}
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +131,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     tasks: list[dict[str, Any]] = [
         {
             "vars": {**variables, "case": case},
-            "block": [{"ansible.builtin.include_role": {"name": f"trainium.cluster.{role}"}}],
+            "block": [{"ansible.builtin.include_role": included(role)}],
             "rescue": [{"ansible.builtin.set_fact": {"said": said}}],
         }
         for case, (role, variables) in CASES.items()
@@ -167,6 +173,8 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     [
         ("half", "network_ssh_allowed_cidrs lets a large part of the Internet in"),
         ("everywhere", "network_ssh_allowed_cidrs has '0.0.0.0/0'"),
+        # The endpoint of a cluster of EKS is opened to them.
+        ("callers", "ssh would be open too widely: 0.0.0.0/1 is 2147483648 addresses of the Internet"),
         (
             "liar",
             "This machine's public address, from which ssh is to be allowed, could not be learned from http://127.0.0.1:",

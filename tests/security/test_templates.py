@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -282,6 +284,7 @@ DEFINITION: dict[str, Any] = {
 # What does not go through the definition.
 PLACES: dict[str, Any] = {
     "training_job_slurm_path": "/nonexistent/slurm",
+    "training_job_venv_path": "/nonexistent/venv",
     "training_job_rendezvous_port": "29500",
     "__training_job_addresses": {"n1": "192.0.2.1", "n2": "192.0.2.2"},
 }
@@ -295,7 +298,7 @@ IN_IMAGE: dict[str, Any] = {
 }
 EVERYTHING = {"definition": DEFINITION, "context": CONTEXT, "places": PLACES}
 # What would be refused at once for another beginning.
-ROOTED = ("directory", "venv_path", "training_job_slurm_path")
+ROOTED = ("directory", "venv_path", "training_job_slurm_path", "training_job_venv_path")
 WAYS = [
     ("training_job/templates/job.sh.j2", "train", ("train",)),
     ("training_job/templates/job.sh.j2", "train", ("prepare",)),
@@ -322,7 +325,6 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
         variables = {
             "__training_job": job,
             "__training_job_mode": mode,
-            "training_job_venv_path": CONTEXT["venv_path"],
             "training_job_shared": False,
             "training_job_directory": job["directory"],
             "__training_job_in_pods": "pod.sh" in template,
@@ -340,6 +342,7 @@ def scripts_of(job: dict[str, Any], places: dict[str, Any]) -> Iterator[tuple[st
         sourced = [line for line in lines if line.startswith(". ") and line.endswith("/restart.sh\n")]
         assert len(sourced) == (0 if "restart" in template or "pod.sh" in template else 1)
         if sourced:
+            assert sourced == [f". {shlex.quote(job['folder'])}/restart.sh\n"]
             text = text.replace(sourced[0], render("training_job/templates/restart.sh.j2", variables))
         if "batch" in template:
             assert sum(line.startswith("#SBATCH") for line in text.splitlines()) == 9
@@ -362,6 +365,31 @@ def check_job(bash: Bash, path: Place, value: Any, everything: dict[str, Any] | 
 
 def test_the_definition_of_these_tests_is_accepted(bash: Bash) -> None:
     assert check_job(bash, (), None)
+
+
+# Names, digests and numbers, whose form the definition has checked, texts of the template's own, and a file of the
+# collection. The options of sbatch are tried with the others.
+UNQUOTED = {
+    *("__training_job.name", "__training_job.digest", "__training_job.compile_log | basename", "__training_job_mode"),
+    *("__training_job_efa", "name", "value"),
+    "'$((started + ' ~ __training_job.limit_seconds ~ '))' if __training_job.limit_seconds else 0",
+    "training_job_retries | default(6) | int if __training_job.requeue else 0",
+    "'' if __training_job.requeue else 'no-'",
+    "'' if of_image else '$venv/bin:'",
+    "'[ \"$ready\" -ne 0 ] || ' if __training_job.container",
+    "' && [ \"$rank\" = 0 ]' if training_job_shared | bool",
+    "' -p \"$folder\"' if __training_job.container",
+}
+
+
+def test_every_other_value_of_a_training_job_is_quoted() -> None:
+    """Also where a script that is tried here does not come to."""
+    found = set()
+    for name in ("job.sh", "restart.sh", "batch", "pod.sh"):
+        text = (ROOT / f"roles/training_job/templates/{name}.j2").read_text(encoding="utf-8")
+        found |= set(re.findall(r"{{-? *(.*?) *-?}}", text))
+    plain = {one for one in found if not re.search(r"\| (quote|int)$|^words\(|^'\"?\$\{.*\}\"?'$", one)}
+    assert plain == UNQUOTED
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
