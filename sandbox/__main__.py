@@ -14,6 +14,8 @@ from sandbox.account import environment as account
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 
+LOGS = ("emulator", "reconciler", "podman", "image", "kubernetes", "image-kubernetes", "image-pod")
+
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of every subcommand."""
@@ -26,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("purge", help="down, and delete the whole folder if 'up' made it: caches and reports as well")
     commands.add_parser("status", help="what runs; exit code 1 where it is not up")
     logs = commands.add_parser("logs", help="print a log")
-    logs.add_argument("name", nargs="?", default="reconciler", choices=["emulator", "reconciler", "podman", "image"])
+    logs.add_argument("name", nargs="?", default="reconciler", choices=LOGS)
     inside = commands.add_parser("run", help="run a command whose AWS clients and Ansible talk to the sandbox")
     inside.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example: ansible-inventory --graph"

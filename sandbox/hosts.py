@@ -10,11 +10,14 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sandbox import parallelcluster, standins
 from sandbox.commands import run
 from sandbox.image import suite, tag
+from sandbox.kubernetes import images as kubernetes
+from sandbox.kubernetes import nodes
+from sandbox.kubernetes.control_plane import ControlPlanes
 from sandbox.mirror.apt import NAME as MIRROR_NAME
 from sandbox.mirror.apt import PORT as MIRROR_PORT
 from sandbox.network.forward import NAME as AWS_NAME
@@ -61,6 +64,8 @@ class Instance:
     efa_interfaces: int = 0
     image_name: str = ""
     powered_off: bool = False
+    private_dns_name: str = ""
+    zone: str = ""
 
     @classmethod
     def from_api(cls, record: dict[str, Any]) -> Instance:
@@ -75,6 +80,11 @@ class Instance:
         return self.image_name.startswith(("aws-parallelcluster-", "parallelcluster-"))
 
     @property
+    def eks(self) -> bool:
+        """Whether its image is one of those for nodes of EKS."""
+        return self.image_name.startswith(nodes.IMAGE_NAMES)
+
+    @property
     def dlami(self) -> bool:
         """Whether its image is one of Neuron's Deep Learning AMIs."""
         return self.image_name.startswith("Deep Learning ") and " Neuron " in self.image_name
@@ -83,6 +93,17 @@ class Instance:
     def gateway(self) -> str:
         """The first address of the VPC, which the machine itself holds; AWS keeps it for its router as well."""
         return str(ipaddress.ip_network(self.vpc_cidr)[1])
+
+
+class Vpc(Protocol):
+    """What a network is made of; an instance and a cluster have it."""
+
+    @property
+    def vpc_id(self) -> str: ...
+    @property
+    def vpc_cidr(self) -> str: ...
+    @property
+    def gateway(self) -> str: ...
 
 
 @dataclass
@@ -103,11 +124,11 @@ class Hosts:
         """The folder with the shared file systems of a VPC."""
         return self.paths.filesystems / vpc_id
 
-    def ensure_network(self, instance: Instance) -> None:
+    def ensure_network(self, vpc: Vpc) -> None:
         """Make the VPC's network unless it is there: closed to the world, the machine at its first address."""
-        name = self.network(instance.vpc_id)
+        name = self.network(vpc.vpc_id)
         if name not in self.podman.networks():
-            options = ["--internal", "--disable-dns", "--subnet", instance.vpc_cidr, "--gateway", instance.gateway]
+            options = ["--internal", "--disable-dns", "--subnet", vpc.vpc_cidr, "--gateway", vpc.gateway]
             self.podman.run("network", "create", *options, name)
 
     def _seed(self, instance: Instance) -> Path:
@@ -145,13 +166,18 @@ class Hosts:
         options = [
             *("--name", name, "--hostname", instance.hostname, "--systemd=always", "--shm-size", "1g"),
             *("--network", self.network(instance.vpc_id), "--ip", instance.private_ip, "--no-hosts", "--dns", "none"),
-            # With podman's own filter of system calls, which goes by the capabilities.
-            *("--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"),
             *("--volume", f"{seed}:/seed:ro"),
             *("--volume", f"{seed}/sandbox.sources:/etc/apt/sources.list.d/sandbox.sources:ro"),
             *("--volume", f"{self.paths.mirror}/sandbox.gpg:/etc/apt/keyrings/sandbox.gpg:ro"),
         ]
         image = f"{IMAGE}:{tag()}"
+        if instance.eks:
+            image = kubernetes.host_image()
+            planes = ControlPlanes(self.paths, self.podman)
+            options += nodes.prepare(instance, seed, self.pool(instance.vpc_id), planes)
+        else:
+            # With podman's own filter of system calls, which goes by the capabilities.
+            options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
         if instance.parallelcluster:
             pool = self.pool(instance.vpc_id)
             pool.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox.errors import SandboxError
@@ -102,16 +103,26 @@ def build(paths: Paths, podman: Podman) -> None:
         f"{' '.join(MIRRORED)} && cp \"$1\"/var/cache/apt/archives/*.deb '{pool}/' && "
         'rm -f "$1"/var/cache/apt/archives/*.deb'
     )
-    hooks = [f"--customize-hook={hook}" for hook in (download, *HOOKS)]
-    log = paths.logs / "image.log"
+    bootstrap(tarball, BASE, (download, *HOOKS), paths.logs / "image.log")
+    podman.run("import", "-q", "-c", 'CMD ["/lib/systemd/systemd"]', str(tarball), f"{IMAGE}:{tag()}")
+    tarball.unlink()
+    stamp.touch()
+
+
+def bootstrap(tarball: Path, packages: str, hooks: Iterable[str], log: Path) -> None:
+    """Write the root file system of this machine's release with some packages; the hooks run at the end.
+
+    Raises:
+        SandboxError: mmdebstrap failed; its last error line is in the sentence.
+    """
     with log.open("w", encoding="utf-8") as output:
         done = subprocess.run(
             # Essential packages only, with no skipped clean-up: the ending decides the format.
             [
                 "mmdebstrap",
                 "--variant=minbase",
-                f"--include={BASE.replace(' ', ',')}",
-                *hooks,
+                f"--include={packages.replace(' ', ',')}",
+                *(f"--customize-hook={hook}" for hook in hooks),
                 suite(),
                 str(tarball),
                 *_sources(),
@@ -123,7 +134,4 @@ def build(paths: Paths, podman: Podman) -> None:
         )
     if done.returncode:
         lines = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(("E:", "error"))]
-        raise SandboxError(f"The hosts' image could not be built ({(lines or ['no reason given'])[-1]}): see {log}.")
-    podman.run("import", "-q", "-c", 'CMD ["/lib/systemd/systemd"]', str(tarball), f"{IMAGE}:{tag()}")
-    tarball.unlink()
-    stamp.touch()
+        raise SandboxError(f"{tarball.name} could not be built ({(lines or ['no reason given'])[-1]}): see {log}.")

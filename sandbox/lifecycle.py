@@ -17,6 +17,7 @@ from pathlib import Path
 from sandbox import image, machine, settings, standins
 from sandbox.account import api, token
 from sandbox.errors import SandboxError
+from sandbox.kubernetes import nodes
 from sandbox.mirror import apt, wheels
 from sandbox.network import fence, forward
 from sandbox.paths import REPOSITORY, Paths
@@ -137,7 +138,9 @@ def down(paths: Paths) -> str:
                 podman.run("network", "rm", "-f", network)
         fence.remove(paths.name)
         _unmount(paths)
-        for folder in (paths.hosts, paths.run, paths.filesystems):
+        if paths.kubernetes.exists():
+            nodes.forget_cgroups()
+        for folder in (paths.hosts, paths.run, paths.filesystems, paths.kubernetes, paths.registry):
             shutil.rmtree(folder, ignore_errors=True)
         paths.token.unlink(missing_ok=True)
     return "sandbox: down"
@@ -191,6 +194,12 @@ def _mounts(paths: Paths) -> list[str]:
     return sorted((m for m in mounts if Path(m).is_relative_to(paths.root)), reverse=True)
 
 
+def _kubernetes(paths: Paths) -> list[str]:
+    """How far the building of Kubernetes is; nothing before the first cluster."""
+    file = paths.run / "kubernetes"
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
 def status(paths: Paths) -> tuple[str, bool]:
     """A few lines for people, and whether all services run."""
     running = {service: _pid(paths, service) for service in SERVICES}
@@ -198,6 +207,7 @@ def status(paths: Paths) -> tuple[str, bool]:
     if running["emulator"]:
         hosts = [host for host in api.request("hosts") if host["state"] != "terminated"]
         lines.append(f"{'endpoint':<11}{api.endpoint()}")
+        lines += [f"{'kubernetes':<11}{line}" for line in _kubernetes(paths)]
         lines.append(f"{'hosts':<11}{len(hosts)}")
         lines += [f"  {h['instance_id']}  {h['state']:<9} {h['private_ip']:<15} {h['instance_type']}" for h in hosts]
     return "\n".join(lines), all(running.values())

@@ -89,6 +89,21 @@ class Paths:
         return self.root / "filesystems"
 
     @property
+    def kubernetes(self) -> Path:
+        """The control planes of the account's EKS clusters, a folder for each."""
+        return self.root / "kubernetes"
+
+    @property
+    def registry(self) -> Path:
+        """The images that were pushed to ECR."""
+        return self.root / "registry"
+
+    @property
+    def registries(self) -> Path:
+        """Where podman and buildah find ECR."""
+        return self.root / "registries.conf"
+
+    @property
     def ssh_key(self) -> Path:
         return self.root / "ssh" / "id_ed25519"
 

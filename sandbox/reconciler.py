@@ -10,11 +10,14 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from socketserver import BaseServer
 from threading import Event
+from typing import Any
 
 from sandbox import parallelcluster
 from sandbox.account import api
 from sandbox.errors import SandboxError
-from sandbox.hosts import Hosts, Instance
+from sandbox.hosts import Hosts, Instance, Vpc
+from sandbox.kubernetes.clusters import Clusters
+from sandbox.kubernetes.control_plane import Cluster
 from sandbox.mirror import apt
 from sandbox.network import fence, forward, resolver
 from sandbox.paths import Paths
@@ -33,10 +36,12 @@ class Reconciler:
     def __init__(self, paths: Paths) -> None:
         self.podman = Podman(paths)
         self.hosts = Hosts(paths, self.podman)
+        self.clusters = Clusters(paths, self.podman)
         self.paths = paths
         self.servers: dict[str, list[BaseServer]] = {}
         # VPC -> its bridge and addresses.
         self.fences: dict[str, tuple[str, str]] = {}
+        self.registries: dict[str, BaseServer] = {}
         self.states: dict[str, str] = {}
         # Whose console the emulator has not got.
         self.untold: set[str] = set()
@@ -57,16 +62,19 @@ class Reconciler:
     def step(self) -> None:
         """One look and whatever follows from it; independent hosts are handled side by side."""
         wanted = {i.instance_id: i for i in map(Instance.from_api, api.request("hosts")) if i.state in UP + DOWN}
+        clusters = [Cluster.from_api(record) for record in self.known_clusters()]
         self.look()
         self.remove_all_but(set(wanted))
         new = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
         for instance in new:
             self.prepare(instance)
         waiting = {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
+        waiting |= {i.instance_id for i in new if i.eks and not self.clusters.building.done}
         with ThreadPoolExecutor(max_workers=4) as pool:
             list(pool.map(self.settle, (i for i in wanted.values() if i.instance_id not in waiting)))
+        self.clusters.step(clusters, self.states, self.network_of)
         if not self.removals:
-            self.forget_networks({instance.vpc_id for instance in wanted.values()})
+            self.forget_networks({one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters})
 
     def remove_all_but(self, wanted: set[str]) -> None:
         """Remove the other hosts. Their disks may hold gigabytes, and new hosts do not wait for it."""
@@ -77,23 +85,37 @@ class Reconciler:
                 self.untold.discard(instance_id)
             removal.result()
         known = {instance_id for instance_ids in self.removals.values() for instance_id in instance_ids}
-        gone = [instance_id for instance_id in self.states if instance_id not in wanted | known]
+        instances = [name for name in self.states if not self.clusters.is_own(name)]
+        gone = [instance_id for instance_id in instances if instance_id not in wanted | known]
         if gone:
             LOG.info("removing %s", " ".join(gone))
             self.removals[self.remover.submit(self.hosts.remove, *gone)] = gone
 
-    def prepare(self, instance: Instance) -> None:
-        """Network, mirror, resolver and the AWS API of the instance's VPC."""
-        self.hosts.ensure_network(instance)
-        if instance.vpc_id not in self.servers:
-            gateway = instance.gateway
-            self.fences[instance.vpc_id] = (self.podman.bridge(self.hosts.network(instance.vpc_id)), instance.vpc_cidr)
-            fence.close(self.paths.name, *self.fences[instance.vpc_id])
-            self.servers[instance.vpc_id] = [
+    def prepare(self, vpc: Vpc) -> None:
+        """Network, mirror, resolver and the AWS API of a VPC."""
+        self.hosts.ensure_network(vpc)
+        if vpc.vpc_id not in self.servers:
+            gateway = vpc.gateway
+            self.fences[vpc.vpc_id] = (self.podman.bridge(self.hosts.network(vpc.vpc_id)), vpc.vpc_cidr)
+            fence.close(self.paths.name, *self.fences[vpc.vpc_id])
+            self.servers[vpc.vpc_id] = [
                 apt.serve(self.paths, gateway),
                 resolver.serve(gateway),
                 forward.serve(gateway),
             ]
+
+    def known_clusters(self) -> list[dict[str, Any]]:
+        """The EKS clusters of the account."""
+        found: list[dict[str, Any]] = api.request("clusters")
+        return found
+
+    def network_of(self, cluster: Cluster) -> str:
+        """The network of a cluster's VPC, with the registry at its first address as well."""
+        self.prepare(cluster)
+        if cluster.vpc_id not in self.registries:
+            self.registries[cluster.vpc_id] = self.clusters.serve(cluster.gateway)
+            self.servers[cluster.vpc_id].append(self.registries[cluster.vpc_id])
+        return self.hosts.network(cluster.vpc_id)
 
     def image_is_built(self) -> bool:
         """Whether the image of ParallelCluster is there; other hosts do not wait while it is built."""
@@ -145,6 +167,7 @@ class Reconciler:
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""
         for vpc_id in set(self.servers) - vpcs:
+            self.registries.pop(vpc_id, None)
             for server in self.servers.pop(vpc_id):
                 server.shutdown()
                 server.server_close()

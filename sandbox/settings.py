@@ -12,6 +12,7 @@ from pathlib import Path
 from sandbox import standins
 from sandbox.account import api
 from sandbox.account import environment as account
+from sandbox.kubernetes import registry
 from sandbox.mirror import apt, wheels
 from sandbox.paths import REPOSITORY, Paths
 
@@ -89,6 +90,7 @@ def environment(paths: Paths) -> dict[str, str]:
         "PATH": os.pathsep.join(
             filter(None, dict.fromkeys([*programs, *os.environ.get("PATH", "").split(os.pathsep)]))
         ),
+        "CONTAINERS_REGISTRIES_CONF": str(paths.registries),
     }
 
 
@@ -111,4 +113,5 @@ def write(paths: Paths) -> None:
         subprocess.run(command, check=True)
     (paths.inventory / "group_vars").mkdir(exist_ok=True)
     shutil.copyfile(REPOSITORY / "inventory" / "nodes.yml", paths.inventory / "nodes.yml")
+    paths.registries.write_text(registry.redirections(account.REGION), encoding="utf-8")
     (paths.inventory / "group_vars" / "all.yml").write_text(variables(paths), encoding="utf-8")

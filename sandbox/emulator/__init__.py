@@ -30,7 +30,7 @@ def install(pending: float = 0.0) -> None:
     )
     from sandbox.emulator.eks import clusters
     from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances, templates
-    from sandbox.emulator.services import buckets, fsx, resource_groups, sessions
+    from sandbox.emulator.services import buckets, ecr, fsx, resource_groups, sessions
 
     for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
@@ -42,4 +42,5 @@ def install(pending: float = 0.0) -> None:
     clusters.install(pending)
     templates.install()
     sessions.install(pending)
+    ecr.install()
     answers.install()

@@ -30,6 +30,7 @@ def _record(backend: Any, instance: Any) -> dict[str, Any]:
         "private_ip": instance.private_ip,
         "private_dns_name": name,
         "hostname": name.split(".")[0],
+        "zone": instance._placement.zone,
         "vpc_id": instance.vpc_id,
         "vpc_cidr": vpc.cidr_block if vpc else None,
         "public_ips": sorted({eni.public_ip for eni in instance.nics.values() if eni.public_ip}),

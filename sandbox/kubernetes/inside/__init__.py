@@ -1,0 +1,1 @@
+"""What runs in control planes, on nodes and in Pods of the sandbox: the standard library, in Pods grpc as well."""
