@@ -17,7 +17,7 @@ from pathlib import Path
 from sandbox import image, machine, settings, standins
 from sandbox.account import api, token
 from sandbox.errors import SandboxError
-from sandbox.kubernetes import nodes
+from sandbox.kubernetes import nodes, registry
 from sandbox.mirror import apt, wheels
 from sandbox.network import fence, forward
 from sandbox.paths import REPOSITORY, Paths
@@ -140,7 +140,8 @@ def down(paths: Paths) -> str:
         _unmount(paths)
         if paths.kubernetes.exists():
             nodes.forget_cgroups()
-        for folder in (paths.hosts, paths.run, paths.filesystems, paths.kubernetes, paths.registry):
+        registry.forget(paths.registry)
+        for folder in (paths.hosts, paths.run, paths.filesystems, paths.kubernetes):
             shutil.rmtree(folder, ignore_errors=True)
         paths.token.unlink(missing_ok=True)
     return "sandbox: down"

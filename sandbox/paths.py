@@ -95,8 +95,8 @@ class Paths:
 
     @property
     def registry(self) -> Path:
-        """The images that were pushed to ECR."""
-        return self.root / "registry"
+        """The images of ECR, which go with the account, and of upstream, which stay."""
+        return self.cache / "registry"
 
     @property
     def registries(self) -> Path:

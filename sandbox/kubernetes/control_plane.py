@@ -185,12 +185,14 @@ class ControlPlanes:
         ports = [{"name": "dns", "port": 53, "protocol": "UDP"}]
         service = {"clusterIP": network.dns(cluster.service_cidr), "ports": ports}
         behind = [{"addresses": [{"ip": self.address(cluster.name)}], "ports": ports}]
-        client = self.api(cluster.name)
+        client, services = self.api(cluster.name), "/api/v1/namespaces/kube-system/services"
         try:
-            client.create("/api/v1/namespaces/kube-system/services", {"metadata": name, "spec": service})
-            client.create("/api/v1/namespaces/kube-system/endpoints", {"metadata": name, "subsets": behind})
             # Made by the controller manager, without which no Pod can be made.
             client.get("/api/v1/namespaces/default/serviceaccounts/default")
+            client.create("/api/v1/namespaces/kube-system/endpoints", {"metadata": name, "subsets": behind})
+            # To be made once more it would be refused for its address, which is taken.
+            if not [one for one in client.items(services) if one["metadata"]["name"] == name["name"]]:
+                client.create(services, {"metadata": name, "spec": service})
         except (ApiError, OSError):
             return False
         return True

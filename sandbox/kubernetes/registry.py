@@ -11,10 +11,12 @@ import base64
 import http.client
 import json
 import re
+import shutil
 import socketserver
 import urllib.parse
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sandbox.network.bridge import OnBridge, serve_in_thread
@@ -235,6 +237,13 @@ def _limited(stream: Any, length: int) -> Iterator[bytes]:
 def serve(address: str, ecr: Ecr, outside: bool = False) -> socketserver.BaseServer:
     """Serve at ``ADDRESS:5197`` until ``shutdown()``; ``outside`` is for users, who must log in."""
     return serve_in_thread(_Server(address, ecr, outside))
+
+
+def forget(folder: Path) -> None:
+    """Remove the account's own repositories; those of upstream are named after their registries."""
+    for repository in (folder / "data" / "docker" / "registry" / "v2" / "repositories").glob("*"):
+        if "." not in repository.name:
+            shutil.rmtree(repository)
 
 
 def redirections(region: str) -> str:

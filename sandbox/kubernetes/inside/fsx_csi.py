@@ -1,7 +1,7 @@
 """A stand-in for the node part of the FSx CSI driver: volumes are folders of the machine that the nodes of a VPC share.
 
 Registers with the kubelet by itself, as node-driver-registrar does for the real one. Services and messages are those of
-the CSI specification 1.x and of pluginregistration.v1; what is refused is what the driver's NodePublishVolume refuses
+the CSI specification 1.x and of pluginregistration; what is refused is what the driver's NodePublishVolume refuses
 (https://github.com/kubernetes-sigs/aws-fsx-csi-driver, pkg/driver/node.go).
 """
 
@@ -102,7 +102,7 @@ def _services(node: str) -> dict[str, dict[str, Any]]:
         return lambda _request, _context: message
 
     return {
-        "pluginregistration.v1.Registration": {"GetInfo": say(info), "NotifyRegistrationStatus": say(b"")},
+        "pluginregistration.Registration": {"GetInfo": say(info), "NotifyRegistrationStatus": say(b"")},
         "csi.v1.Identity": {
             "GetPluginInfo": say(wire.field(1, NAME) + wire.field(2, "sandbox")),
             "GetPluginCapabilities": say(b""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from sandbox.hosts import Instance
 from sandbox.kubernetes import clusters, nodes, programs
 from sandbox.kubernetes.clusters import Building, Clusters
 from sandbox.kubernetes.control_plane import Cluster, ControlPlanes, files
+from sandbox.kubernetes.inside.api import ApiError
 from sandbox.kubernetes.pki import Authority
 from sandbox.paths import Paths
 from sandbox.podman import Podman
@@ -124,6 +126,39 @@ def test_a_node_gets_its_own_certificate(tmp_path: Path) -> None:
     assert sorted(file.name for file in (seed / "kubernetes").iterdir()) == [
         *("kubelet.crt", "kubelet.key", "kubelet.kubeconfig", "node.json", "proxy.kubeconfig")
     ]
+
+
+class Apiserver:
+    """Refuses an address that is taken as the real one does, and has no service account at first."""
+
+    def __init__(self) -> None:
+        self.services: list[dict[str, Any]] = []
+        self.looks = 0
+
+    def get(self, path: str) -> dict[str, Any]:
+        self.looks += 1
+        if self.looks == 1:
+            raise ApiError(404, path)
+        return {}
+
+    def items(self, _path: str) -> list[dict[str, Any]]:
+        return self.services
+
+    def create(self, path: str, body: dict[str, Any]) -> bool:
+        if path.endswith("/services"):
+            if self.services:
+                raise ApiError(422, "spec.clusterIP: Invalid value: provided IP is already allocated")
+            self.services.append(body)
+        return True
+
+
+def test_a_cluster_is_furnished_until_all_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = Paths(tmp_path)
+    planes, server = ControlPlanes(paths, Podman(paths)), Apiserver()
+    monkeypatch.setattr(ControlPlanes, "api", lambda _self, _cluster: server)
+    monkeypatch.setattr(ControlPlanes, "address", lambda _self, _cluster: "10.0.0.3")
+    assert [planes.furnish(CLUSTER) for _look in range(3)] == [False, True, True]
+    assert [one["metadata"]["name"] for one in server.services] == ["kube-dns"]
 
 
 def test_keys_are_read_by_their_owner_only(tmp_path: Path) -> None:

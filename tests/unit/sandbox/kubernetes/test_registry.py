@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +91,13 @@ def test_users_are_led_to_the_registry() -> None:
     text = registry.redirections("us-west-2")
     assert f'prefix = "{AWS}"\nlocation = "127.0.0.1:5197"\n' in text
     assert 'prefix = "public.ecr.aws"\nlocation = "127.0.0.1:5197/public.ecr.aws"\n' in text
+
+
+def test_the_account_s_images_go_and_upstream_s_stay(tmp_path: Path) -> None:
+    repositories = tmp_path / "data/docker/registry/v2/repositories"
+    for name in ("train/v", "team/own", "public.ecr.aws/neuron", "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks"):
+        (repositories / name).mkdir(parents=True)
+    registry.forget(tmp_path)
+    left = sorted(path.name for path in repositories.iterdir())
+    assert left == ["602401143452.dkr.ecr.us-west-2.amazonaws.com", "public.ecr.aws"]
+    registry.forget(tmp_path / "none")
