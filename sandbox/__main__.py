@@ -14,7 +14,7 @@ from sandbox.account import environment as account
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
 
-LOGS = ("emulator", "reconciler", "podman", "image", "kubernetes", "image-kubernetes", "image-pod")
+LOGS = ("emulator", "reconciler", "podman", "image", "kubernetes", "image-kubernetes", "image-pod", "image-training")
 
 
 def parser() -> argparse.ArgumentParser:

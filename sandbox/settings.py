@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shlex
 import shutil
@@ -12,7 +14,7 @@ from pathlib import Path
 from sandbox import standins
 from sandbox.account import api
 from sandbox.account import environment as account
-from sandbox.kubernetes import registry
+from sandbox.kubernetes import registry, training
 from sandbox.mirror import apt, wheels
 from sandbox.paths import REPOSITORY, Paths
 
@@ -74,7 +76,27 @@ acceptance_collective: gloo
 # A container's limit of locked memory is the machine's, and the machine keeps the time.
 acceptance_memlock: "65536"
 acceptance_clock_synchronised: false
+
+# Upstream's manifests are not to be had here, and one node is enough for the pods of the system.
+eks_addons_lustre_driver_files: {_manifest("fsx-csi-driver")}
+eks_addons_volcano_files: {_manifest("volcano")}
+eks_cluster_system_count: 1
+# Those of containers are the machine's, which has none.
+training_job_huge_pages: ""
 """
+
+
+def _manifest(name: str) -> str:
+    """A manifest of the sandbox as the role eks_addons takes those of releases; JSON is YAML."""
+    file = REPOSITORY / "sandbox" / "kubernetes" / "manifests" / f"{name}.yaml"
+    checksum = hashlib.sha256(file.read_bytes()).hexdigest()
+    return json.dumps([{"url": file.as_uri(), "checksum": f"sha256:{checksum}"}])
+
+
+def eks_demo() -> str:
+    """The variables of ``make demo BACKEND=eks``: the demo's training in pods, on the storage that they share."""
+    job = {"nodes": 2, "processes_per_node": 2, "packages": [], "image": f"{training.REPOSITORY}:{training.TAG}"}
+    return json.dumps({"trainium_training": job, "trainium_shared_dir": "/fsx", "training_job_launcher": "kubernetes"})
 
 
 def environment(paths: Paths) -> dict[str, str]:
@@ -115,3 +137,4 @@ def write(paths: Paths) -> None:
     shutil.copyfile(REPOSITORY / "inventory" / "nodes.yml", paths.inventory / "nodes.yml")
     paths.registries.write_text(registry.redirections(account.REGION), encoding="utf-8")
     (paths.inventory / "group_vars" / "all.yml").write_text(variables(paths), encoding="utf-8")
+    (paths.root / "eks.json").write_text(eks_demo(), encoding="utf-8")

@@ -14,13 +14,14 @@ from socketserver import BaseServer
 
 from sandbox.account import api
 from sandbox.errors import SandboxError
-from sandbox.kubernetes import images, nodes, programs, registry
+from sandbox.kubernetes import images, nodes, programs, registry, training
 from sandbox.kubernetes.control_plane import NAME_PREFIX, Cluster, ControlPlanes
 from sandbox.paths import Paths
 from sandbox.podman import IMAGE, Podman
 
 LOG = logging.getLogger("reconciler")
 REGISTRY = "registry"
+PLACE = f"{registry.HOST}:{registry.BEHIND}"
 RETRY = 60.0  # seconds until a build that failed is tried again
 ALIVE = ("CREATING", "ACTIVE", "UPDATING")
 
@@ -80,7 +81,8 @@ class Clusters:
         self.say("building the images of Kubernetes' hosts and Pods")
         images.build_host(self.paths, self.podman)
         images.build_pod(self.paths, self.podman)
-        self._start_registry()
+        trains = training.build(self.paths, self.podman)
+        self._start_registry(trains)
         self.say(f"Kubernetes {programs.VERSION} is there, and what its nodes and Pods are made of")
 
     def say(self, line: str) -> None:
@@ -140,7 +142,7 @@ class Clusters:
         """The registry at the first address of a VPC."""
         return registry.serve(gateway, self.ecr)
 
-    def _start_registry(self) -> None:
+    def _start_registry(self, trains: bool) -> None:
         """Start the registry and put the sandbox's own images into it."""
         name = f"{self.paths.name}-{REGISTRY}"
         data = self.paths.registry
@@ -154,6 +156,9 @@ class Clusters:
         if registry.HOST not in self.servers:
             self.servers[registry.HOST] = registry.serve(registry.HOST, self.ecr, outside=True)
         self.push(data)
+        if trains and not (data / training.tag()).exists():
+            self._push(f"{IMAGE}:{training.tag()}", f"{PLACE}/{training.REPOSITORY}")
+            (data / training.tag()).touch()
 
     def push(self, data: Path) -> None:
         """Push the images that have upstream's names; nothing to do where that was done."""
@@ -161,14 +166,13 @@ class Clusters:
         if stamp.exists():
             return
         base = f"{IMAGE}:{images.pod_tag()}"
-        place = f"{registry.HOST}:{registry.BEHIND}"
         pause = data / "pause.tar"
         shutil.make_archive(str(pause.with_suffix("")), "tar", programs.folder(), "pause")
         self.podman.run("import", "-q", "-c", 'ENTRYPOINT ["/pause"]', str(pause), f"{IMAGE}:pause")
         pause.unlink()
-        self._push(f"{IMAGE}:pause", f"{place}/{images.PAUSE}")
+        self._push(f"{IMAGE}:pause", f"{PLACE}/{images.PAUSE}")
         for name in images.BASES:
-            self._push(base, f"{place}/{name}")
+            self._push(base, f"{PLACE}/{name}")
         container = f"build-{self.paths.name}-standin"
         for entrypoint in sorted({standin.entrypoint for standin in images.STANDINS}):
             self.podman.run("rm", "-f", container, check=False)
@@ -178,7 +182,7 @@ class Clusters:
             self.podman.run("rm", "-f", container)
             for standin in images.STANDINS:
                 if standin.entrypoint == entrypoint:
-                    self._push(f"{IMAGE}:standin", f"{place}/{standin.repository}")
+                    self._push(f"{IMAGE}:standin", f"{PLACE}/{standin.repository}")
         stamp.touch()
 
     def _push(self, image: str, target: str) -> None:
