@@ -32,10 +32,13 @@ if "get-token" in sys.argv:
     parser.add_argument("--output", choices=["json"])
     asked = parser.parse_args()
     sts = os.environ.get("AWS_ENDPOINT_URL", f"https://sts.{asked.region}.amazonaws.com")
-    request = AWSRequest("GET", f"{sts}/?Action=GetCallerIdentity&Version=2011-06-15")
-    request.headers["x-k8s-aws-id"] = asked.cluster_name
-    SigV4QueryAuth(Session().get_credentials(), "sts", asked.region, expires=60).add_auth(request)
-    token = "k8s-aws-v1." + base64.urlsafe_b64encode(request.url.encode()).decode().rstrip("=")
+    call = AWSRequest("GET", f"{sts}/?Action=GetCallerIdentity&Version=2011-06-15")
+    call.headers["x-k8s-aws-id"] = asked.cluster_name
+    credentials = Session().get_credentials()
+    if credentials is None:
+        sys.exit("Unable to locate credentials.")
+    SigV4QueryAuth(credentials, "sts", asked.region, expires=60).add_auth(call)
+    token = "k8s-aws-v1." + base64.urlsafe_b64encode(str(call.url).encode()).decode().rstrip("=")
     kind = {"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1beta1"}
     ends = (datetime.now(timezone.utc) + timedelta(minutes=14)).strftime("%Y-%m-%dT%H:%M:%SZ")
     print(json.dumps({**kind, "spec": {}, "status": {"expirationTimestamp": ends, "token": token}}))
