@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -110,6 +110,10 @@ end-to-end: setup ## the whole way on the sandbox, and back to an empty account
 # Builds Kubernetes where the user's cache does not have it: ten minutes, once; then about five.
 kubernetes: setup ## a cluster of the sandbox with real Kubernetes, apart from test
 	$(BIN)/python -m pytest tests/kubernetes --exitfirst
+
+# Also builds Kubernetes where the user's cache does not have it.
+end-to-end-eks: setup ## the same in pods of a real Kubernetes, apart from test
+	$(BIN)/python -m pytest tests/end_to_end/test_eks.py --exitfirst
 
 # Ten minutes more, which is why it is no part of test.
 end-to-end-head-node: setup ## a head node and two nodes over Session Manager, and back, apart from test
