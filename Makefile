@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit publish-check publish-check-cluster scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -100,6 +100,13 @@ upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, k
 kubernetes-manifests: setup .sandbox/validate-venv/.ready .sandbox/torchx-venv/.ready ## a training's objects against current schemas and against the real TorchX, apart from test
 	TRAINIUM_VALIDATE_PYTHON=$(CURDIR)/.sandbox/validate-venv/bin/python \
 	  TRAINIUM_TORCHX_PYTHON=$(CURDIR)/.sandbox/torchx-venv/bin/python $(BIN)/python -m pytest tests/unit/kubernetes
+
+# Some of them: STEPS="site importer". NEWEST_PYTHON names one for the newest Ansible, if it is not on PATH.
+publish-check: setup ## what somebody gets who has the archive alone: installed, documented, linted, on the lowest and newest versions
+	$(BIN)/python -m tests.publish $(STEPS)
+
+publish-check-cluster: setup ## the same archive from an empty folder to a trained model in the sandbox, and back
+	$(BIN)/python -m tests.publish cluster
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -10,6 +10,8 @@ case $1 in
     ;;
   fail)
     echo "the last words"
+    # Each task expands it.
+    # shellcheck disable=SC2016
     srun bash -c 'exit $((3 + SLURM_PROCID))'
     ;;
   requeue)

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Prints the ends of logs, each after its name, and what Slurm says. It changes nothing.
 # Arguments: lines and bytes of each log, number of job logs, whether to ask Slurm, patterns of logs, --, of job logs.
 lines=$1 bytes=$2 newest=$3 slurm=$4
@@ -26,8 +27,8 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 shift
 
-# The patterns are meant to be expanded here.
-# shellcheck disable=SC2068
+# The patterns are meant to be expanded here, and ls puts the newest first.
+# shellcheck disable=SC2068,SC2012
 ls -t -d -- $@ 2> /dev/null | head -n "$newest" | while IFS= read -r log; do
   show "$log"
 done

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The environment of EFA for whoever talks over it: jobs, and the test across the nodes. Part of bash scripts.
 # Whether a version is older than another.
 older() {

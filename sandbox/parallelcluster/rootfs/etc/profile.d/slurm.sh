@@ -1,1 +1,2 @@
+# shellcheck shell=sh
 export PATH="/opt/slurm/bin:$PATH"
