@@ -178,3 +178,31 @@ def test_an_inventory_without_a_source_of_ours_is_refused(tmp_path: Path) -> Non
     done = play(tmp_path, "--no-nodes", str(PLAYBOOK))
     assert done.returncode == 2
     assert f"export ANSIBLE_CONFIG={REPOSITORY}/ansible.cfg" in " ".join((done.stdout + done.stderr).split())
+
+
+def test_scripts_and_reports_go_by_the_working_directory(tmp_path: Path) -> None:
+    """Beside the playbook and the inventory is in the collection, for whoever calls trainium.cluster.site."""
+    (tmp_path / "train.py").write_text("", encoding="utf-8")
+    role = {"name": "trainium.cluster.training_job", "tasks_from": "validate"}
+    tell = {"content": "{{ trainium_report_dir }}", "dest": str(tmp_path / "result")}
+    document = {
+        "name": "Paths",
+        "hosts": "localhost",
+        "gather_facts": False,
+        "roles": [{"role": "trainium.cluster.trainium"}],
+        "tasks": [
+            # It refuses a file that is in no folder.
+            {"name": "Role", "ansible.builtin.include_role": role},
+            {"name": "Tell", "ansible.builtin.copy": tell},
+        ],
+    }
+    elsewhere = tmp_path / "collection/playbooks"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "play.yml").write_text(json.dumps([document]), encoding="utf-8")
+    job = {
+        "trainium_training": {"preset": "none", "script": "train.py", "files": ["train.py"]},
+        "trainium_image_system": DEFAULT_SYSTEM,
+    }
+    done = play(tmp_path, "--extra-vars", json.dumps(job), str(elsewhere / "play.yml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "result").read_text() == str(tmp_path / "reports")
