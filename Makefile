@@ -64,11 +64,13 @@ lint: setup ## ruff, mypy, ansible-lint, documentation, contracts of imports, an
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 	$(BIN)/python docs/tools/role_readmes.py --check
 	$(BIN)/python docs/tools/refusals.py --check
+	$(BIN)/python docs/tools/support.py --check
 	$(BIN)/python tests/lint/imports.py
 
-readmes: setup ## write the roles' README files from their argument specs, and docs/refusals.md from their checks
+readmes: setup ## write the roles' README files, docs/refusals.md and docs/support.md from what the code goes by
 	$(BIN)/python docs/tools/role_readmes.py
 	$(BIN)/python docs/tools/refusals.py
+	$(BIN)/python docs/tools/support.py
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
