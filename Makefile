@@ -55,12 +55,13 @@ test: setup ## everything that CI runs
 	$(MAKE) --jobs 2 --output-sync=target unit lint sanity browser
 	$(MAKE) molecule scripts end-to-end
 
-lint: setup ## ruff, mypy, ansible-lint, documentation, contracts of imports, and whether generated pages are up to date
+lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@# It checks the syntax of each playbook by a run of its own, and none of these needs an inventory.
 	ANSIBLE_INVENTORY=/dev/null $(BIN)/ansible-lint --offline --strict
+	$(BIN)/yamllint --strict .
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 	$(BIN)/python docs/tools/role_readmes.py --check
 	$(BIN)/python docs/tools/refusals.py --check
