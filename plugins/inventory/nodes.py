@@ -27,6 +27,7 @@ description:
   - Each instance is reduced to the fields that matter before it is cached and before it becomes a host, so that
     thousands of nodes with many network interfaces stay cheap.
   - Each host's key is known to ssh by the instance id, so that a new instance at an old address is not refused.
+    Its first key is accepted, unless O(ssh_common_args) or C(ssh_args) of the configuration say otherwise.
 notes:
   - The host variables are C(ansible_host), C(ansible_ssh_common_args), C(ansible_control_path), C(node_rank) (nodes
     with a rank only), C(master_addr), C(private_address), C(private_dns_name), C(public_address),

@@ -303,8 +303,9 @@ def connection(record: Record, options: Options, hop: str, is_hop: bool = False)
         return {}
     arguments = [options.ssh_common_args] if options.ssh_common_args else []
     arguments.append(shlex.join(_host_key(record, options)))
-    # A command may be silent for longer than NAT gateways and firewalls keep a connection.
-    arguments.append("-o ServerAliveInterval=30")
+    # A command may be silent for longer than NAT gateways and firewalls keep a connection. A new node's key, where none
+    # was told by its console, is taken once: nobody is there to be asked.
+    arguments.append("-o ServerAliveInterval=30 -o StrictHostKeyChecking=accept-new")
     if options.connection == SSM:
         arguments.append(f"-o {shlex.quote(f'ProxyCommand={session_command(record, options.profile)}')}")
     elif hop and address == private:

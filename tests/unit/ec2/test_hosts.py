@@ -203,8 +203,8 @@ def test_the_way_to_a_node(address: str, bastion: str, public: str, host: str, j
     assert node.variables["ansible_host"] == host
     arguments = shlex.split(node.variables["ansible_ssh_common_args"])
     assert arguments[:4] == ["-F", "my.config", "-o", "HostKeyAlias=i-00000000000000005"]
-    assert arguments[4:6] == ["-o", "ServerAliveInterval=30"]
-    assert arguments[6:] == ([] if jump is None else ["-o", f"ProxyJump={jump}"])
+    assert arguments[4:8] == ["-o", "ServerAliveInterval=30", "-o", "StrictHostKeyChecking=accept-new"]
+    assert arguments[8:] == ([] if jump is None else ["-o", f"ProxyJump={jump}"])
     # The ssh connection plugin expands it with its own directory.
     assert node.variables["ansible_control_path"] % {"directory": "/d"} == "/d/i-00000000000000005-%r"
 
