@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-from tests.contract.conftest import actions, policy
+import boto3
+from ansible_collections.trainium.cluster.plugins.module_utils._lease.run import Lease, this_run
+
+from tests.contract.conftest import REGION, actions, idle, policy
 
 Account = Any
 # What the role efa_nodes does beside the modules.
@@ -22,19 +26,26 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     cloud.efa(count=1, key_name="key", public_ip="primary", tags={"team": "speech"})
     assert {"Key": "team", "Value": "speech"} in cloud.instances()[0]["Tags"]
     assert cloud.efa(state="absent")["changed"]
+    ssm: Any = boto3.client(
+        "ssm", REGION, endpoint_url=cloud.api.url, aws_access_key_id="nodes", aws_secret_access_key="x"
+    )
+    lease = Lease(ssm, "bert", this_run("arn:aws:iam::123456789012:user/ada", os.getpid()))
+    assert lease.take(False, {"trainium:cluster": "bert"})
+    lease.free()
     used = cloud.api.used("nodes")
     # Volumes are only looked at where some are wanted.
-    (alone,) = [set(one["Action"]) for one in policy("nodes") if one["Sid"] == "WorkAlone"]
     quota = {"servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas"}
     assert actions("nodes") - used == {
         *GROUPS,
-        *alone,
         *quota,
         "ec2:DescribeVpcs",
         "ec2:DescribeVpcAttribute",
         "ec2:DescribeVolumes",
     }
     assert used <= actions("nodes")
+    # Those are for the role efa_nodes: tests/contract/network/test_head_node.py.
+    of_the_role = {"PlaceThemTogether", "ReadTheNameOfTheImage", "LookAtTheQuota"}
+    assert set(idle(cloud.api.needs("nodes"), "nodes")) == of_the_role
 
 
 def test_a_call_without_its_statement_is_refused_in_one_sentence(cloud: Account) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tests.contract.conftest import idle
 from tests.contract.network.conftest import Controller
+
+IMAGE = "/aws/service/neuron/dlami/base/ubuntu-24.04/latest/image_id"
 
 
 def test_a_head_node_is_launched_once_and_is_no_node(controller: Controller) -> None:
@@ -19,13 +22,12 @@ def test_a_head_node_is_launched_once_and_is_no_node(controller: Controller) -> 
         trainium_subnet_ids=[subnet["SubnetId"]],
         trainium_security_group_ids=[groups[0]["GroupId"]],
         efa_nodes_interface_layout="none",
-        trainium_placement_group=False,
     )
     controller.access_key = "lab"
     controller.api.limit("lab", ["nodes"])
     head = {"trainium_head_instance_type": "m5.2xlarge"}
     told = controller.cases(
-        ("efa_nodes:account", head),
+        ("efa_nodes:account", {**head, "trainium_image_ssm_parameter": IMAGE}),
         ("efa_nodes", head),
         ("efa_nodes", head),
         ("efa_nodes", {"trainium_cluster_name": "old"}),
@@ -35,6 +37,8 @@ def test_a_head_node_is_launched_once_and_is_no_node(controller: Controller) -> 
     assert told[4].startswith(
         "The nodes of old in us-west-2 have no head node of their own, and the jobs of their Slurm"
     )
+    of_the_role = {"PlaceThemTogether", "ReadTheNameOfTheImage", "LookAtTheQuota"}
+    assert of_the_role.isdisjoint(idle(controller.api.needs("lab"), "nodes"))
     launches = [call for call in controller.api.calls("RunInstances") if call["write"]]
     assert [call["parameters"]["InstanceType"] for call in launches] == ["m5.2xlarge", "trn1.2xlarge", "trn1.2xlarge"]
     instances = [one for r in ec2.describe_instances()["Reservations"] for one in r["Instances"]]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from sandbox.emulator.server.control import CALLER
-from tests.contract.conftest import actions, policy
+from tests.contract.conftest import actions, idle, policy
 from tests.contract.network.conftest import Controller, changed
 
 NAME = "bert"
@@ -242,3 +242,9 @@ def test_an_instance_in_the_clusters_vpc_reaches_the_nodes(controller: Controlle
         controller.environment = {}
     assert inside == ""
     assert "Nobody could log in to the nodes of another" in elsewhere
+
+
+def test_a_change_takes_the_statements_that_the_first_run_does_not(controller: Controller, made: int) -> None:
+    other = {"network_ssh_allowed_cidrs": ["192.0.2.0/24"], "network_tags": {"team": "speech"}}
+    assert controller.cases(("network", other)) == [""]
+    assert idle(controller.api.needs("network"), "network") == ["WorkAlone"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.conftest import Account
+from tests.contract.conftest import Account, idle, policy
 
 PATH = "/trainium/us-west-2/bert/"
 PROFILE = {"cluster_name": "bert", "name": "bert-nodes", "tags": {"trainium:cluster": "bert"}}
@@ -79,6 +79,8 @@ def test_nodes_register_and_leave_nothing(account: Account, tmp_path: Path) -> N
     assert account.run("internal.session_ready", CLUSTER)["online"] == [node]
     (last,) = [json.loads(line) for line in progress.read_text().splitlines()][-1:]
     assert (last["what"], last["done"], last["total"]) == ("registered with Session Manager", 1, 1)
+    idling = set(idle(account.api.needs("sessions"), "sessions", "nodes"))
+    assert idling & {one["Sid"] for one in policy("sessions")} == {"LogIn", "OnlyForSsh", "OwnSessions"}
     found = account.run("internal.cluster_resources", CLUSTER)["found"]
     assert (found["instance profiles"], found["IAM roles"]) == (["bert-nodes"], ["bert-nodes"])
     done = account.run("internal.cluster_resources", {**CLUSTER, "state": "absent"})

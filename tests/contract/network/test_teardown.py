@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import REPOSITORY, actions, policy
+from tests.contract.conftest import REPOSITORY, actions, idle, policy
 from tests.contract.network.conftest import Controller, changed
 
 MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
@@ -166,10 +166,11 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     assert left(controller, MINE) == {}
     assert left(controller, FOREIGN) == foreign
     # Its policy allows what it did and nothing else; what the playbook does beside is in test_policies.py.
-    apart = ("LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "DeleteItsLogs")
+    apart = {"LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "DeleteItsLogs", "LookForLogs"}
     others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in apart]
-    playbook = {"ec2:DescribeVpcAttribute"}.union(*others)
+    playbook = {"ec2:DescribeVpcAttribute", "eks:DescribeCluster", "eks:ListNodegroups"}.union(*others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
+    assert sorted(idle(controller.api.needs("teardown"), "teardown")) == sorted(apart)
 
 
 def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> None:

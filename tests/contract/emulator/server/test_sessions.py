@@ -18,7 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import
 from botocore.exceptions import ClientError
 
 from sandbox import standins
-from tests.contract.conftest import CREDENTIALS, Account, policy
+from tests.contract.conftest import CREDENTIALS, Account, idle, policy
 
 POLICY = "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"
 
@@ -144,6 +144,9 @@ def test_the_policy_lets_in_to_nodes_of_clusters_by_ssh_alone(lab: Lab) -> None:
             Target=identity, DocumentName="AWS-StartSSHSession", Parameters={"portNumber": ["1"]}
         )
         assert said in connect({"SESSION": json.dumps(answer)})
+    # The others are for the nodes' role, and tried with it (test_session_manager.py).
+    needed = {"LogIn", "OnlyForSsh", "OwnSessions"}
+    assert needed.isdisjoint(idle(lab.cloud.api.needs("sessions"), "sessions"))
 
 
 def connect(environment: dict[str, str]) -> str:
