@@ -95,6 +95,7 @@ def test_a_token_in_an_address_is_in_no_command_line_and_no_output(
         "__neuron_venv_node": {"python": "3.11", "environment": {"owner": ""}},
         "__neuron_venv_requirements": ["a"],
         "__parallelcluster_lock": "",
+        "__monitoring_lock": "",
         "__parallelcluster_interpreter": "python3",
         "parallelcluster_venv": "/v",
         "__monitoring_environment": "/v",
