@@ -87,8 +87,11 @@ training_job_huge_pages: ""
 
 
 def _manifest(name: str) -> str:
-    """A manifest of the sandbox as the role eks_addons takes those of releases; JSON is YAML."""
-    file = REPOSITORY / "sandbox" / "kubernetes" / "manifests" / f"{name}.yaml"
+    """A manifest of the sandbox as the role eks_addons takes those of releases; JSON is YAML.
+
+    It has several documents, as upstream's, which ansible-test refuses in files that end in yaml.
+    """
+    file = REPOSITORY / "sandbox" / "kubernetes" / "manifests" / f"{name}.manifest"
     checksum = hashlib.sha256(file.read_bytes()).hexdigest()
     return json.dumps([{"url": file.as_uri(), "checksum": f"sha256:{checksum}"}])
 

@@ -112,7 +112,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         wait("the control plane", lambda: account.shown_cluster()["status"] == "ACTIVE", 7200)
         running = Cluster(account, paths)
         account.eks.create_nodegroup(**account.group_asked(launchTemplate=account.template()))
-        for manifest in yaml.safe_load_all((REPOSITORY / "tests/kubernetes/manifests.yml").read_text()):
+        for manifest in yaml.safe_load_all((REPOSITORY / "tests/kubernetes/upstream.manifest").read_text()):
             running.api.create(path_of(manifest), manifest)
         yield running
     finally:

@@ -22,7 +22,7 @@ from sandbox.kubernetes import images, training
 from sandbox.kubernetes.inside import token
 from sandbox.paths import REPOSITORY
 
-FILES = sorted((REPOSITORY / "sandbox/kubernetes/manifests").glob("*.yaml"))
+FILES = sorted((REPOSITORY / "sandbox/kubernetes/manifests").glob("*.manifest"))
 
 
 def images_of(value: Any) -> set[str]:
