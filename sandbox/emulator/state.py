@@ -13,7 +13,8 @@ CAPACITY: dict[tuple[str, str], int] = {}
 
 # Each: action, code, message, status, times, skip (calls that pass first), delay, match (parameter -> value), service,
 # after. In place of a code: ``body``, an answer that is not AWS's, with ``status``; or, for RunInstances, ``late``, the
-# code of the StateReason with which instances go from pending to terminated, ``count`` of them or all.
+# code of the StateReason with which instances go from pending to terminated, ``count`` of them or all; for a deletion
+# of a node group of EKS, that of the issue with which it ends in DELETE_FAILED.
 FAULTS: list[dict[str, Any]] = []
 
 CALLS: deque[dict[str, Any]] = deque(maxlen=200_000)

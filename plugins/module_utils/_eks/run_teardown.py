@@ -7,6 +7,7 @@ behind, which would keep the subnets. Add-ons, access entries and pod identity a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -15,6 +16,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_teardown as beside
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan_nodegroup import group_of
 
 Names = dict[str, list[str]]
 CLUSTERS, GROUPS, ROLES, LOGS = "EKS clusters", "EKS node groups", "IAM roles", "log groups"
@@ -41,7 +43,7 @@ class EksOf:
         found = self.look()
         for one in found[GROUPS]:
             calls.delete_nodegroup(self._client, *one.split("/", maxsplit=1))
-        self._wait_gone(GROUPS)
+        self._wait_gone(GROUPS, self._refuse_stuck_groups)
         for name in found[CLUSTERS]:
             for interface in beside.cni_interfaces(self._ec2, name):
                 beside.delete_interface(self._ec2, interface["NetworkInterfaceId"])
@@ -49,10 +51,23 @@ class EksOf:
         self._wait_gone(CLUSTERS)
         return found
 
-    def _wait_gone(self, kind: str) -> None:
+    def _refuse_stuck_groups(self, groups: list[str]) -> None:
+        """What EKS could not delete stays until somebody acts (EKS API reference, Nodegroup: status DELETE_FAILED)."""
+        for one in groups:
+            seen = calls.describe_nodegroup(self._client, *one.split("/", maxsplit=1))
+            if seen and seen.get("status") == "DELETE_FAILED":
+                reason = "; ".join(group_of(seen)["issues"]) or "EKS gives no reason"
+                raise TrainiumError(
+                    f"EKS did not delete the node group {one}: {reason.rstrip('.')}; its nodes run on and cost, so "
+                    "mend that, then run teardown.yml again"
+                )
+
+    def _wait_gone(self, kind: str, refuse: Callable[[list[str]], None] | None = None) -> None:
         total = 0
         for _passed in looks(TIMEOUT):
             left = self.look()[kind]
+            if refuse:
+                refuse(left)
             total = max(total, len(left))
             self._progress.report(f"{kind} gone", total - len(left), total, left)
             if not left:

@@ -168,6 +168,15 @@ def _is_marked(kind: Kind, item: Item) -> bool:
     return not kind.marks or any(mark in tags_of(item) for mark in kind.marks)
 
 
+def is_of_eks(kind: Kind, item: Item) -> bool:
+    """Whether a node group of EKS uses it: its instances, which it would replace, and the templates that it needs then.
+
+    EKS tags the instances of managed node groups (EKS user guide, "Tag your Amazon EKS resources"); nothing else here
+    makes launch templates.
+    """
+    return kind.name == "launch templates" or "eks:cluster-name" in tags_of(item)
+
+
 def names_of(kind: Kind, items: list[Item]) -> list[str]:
     """What they are called, sorted."""
     return sorted(str(item[kind.identity]) for item in items)

@@ -10,7 +10,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown import calls
-from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, Kind, deletion, names_of
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import (
+    KINDS,
+    Kind,
+    deletion,
+    is_of_eks,
+    names_of,
+)
 
 Names = dict[str, list[str]]
 
@@ -29,6 +35,8 @@ class Teardown:
         self._client, self._makers, self._cluster = client, makers, cluster
         self._progress = Progress()
         self.reasons: list[str] = []
+        # A node group of EKS is still there.
+        self._eks_stays = False
 
     def look(self) -> Names:
         """The names of what belongs to the cluster, by kind, without empty lists."""
@@ -52,10 +60,16 @@ class Teardown:
                     self._delete(kind)
             except TrainiumError as error:
                 self.reasons.append(str(error))
+                self._eks_stays = self._eks_stays or kind.name == "EKS clusters"
+
+    def _look(self, kind: Kind) -> list[Any]:
+        """What of a kind is to go."""
+        found = calls.look(self._client, kind, self._cluster)
+        return [item for item in found if not (self._eks_stays and is_of_eks(kind, item))]
 
     def _delete(self, kind: Kind) -> None:
         problems: list[TrainiumError] = []
-        for item in calls.look(self._client, kind, self._cluster):
+        for item in self._look(kind):
             try:
                 for operation, arguments in deletion(kind, item):
                     calls.delete(self._client, operation, arguments)
@@ -69,7 +83,7 @@ class Teardown:
     def _wait_gone(self, kind: Kind) -> None:
         total = 0
         for _passed in looks(kind.wait):
-            left = names_of(kind, calls.look(self._client, kind, self._cluster))
+            left = names_of(kind, self._look(kind))
             total = max(total, len(left))
             self._progress.report(f"{kind.name} gone", total - len(left), total, left)
             if not left:

@@ -24,7 +24,7 @@ from sandbox.emulator.eks import nodegroup_checks as checks
 from sandbox.emulator.eks import state as eks
 from sandbox.emulator.eks.state import Cluster, not_now, refuse, wrong
 from sandbox.emulator.eks.user_data import merged
-from sandbox.emulator.launch import run_instances, templates
+from sandbox.emulator.launch import lifecycle, run_instances, templates
 from sandbox.emulator.records import Record
 
 NEEDED = (("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy"),)
@@ -43,6 +43,8 @@ class Group:
     data: Record
     ready: float
     gone: float = 0.0
+    # Why it will not go, a code of its health.
+    stays: str = ""
     instances: list[Any] = field(default_factory=list)
     updates: dict[str, Record] = field(default_factory=dict)
 
@@ -72,7 +74,10 @@ def settle(cluster: Cluster, group: Group) -> None:
             _scale(cluster, group)
     if shown["status"] == "DELETING":
         over = all(instance._state.name == "terminated" for instance in group.instances)
-        if over and eks.is_over(group.gone):
+        if group.stays and eks.is_over(group.gone):
+            shown["status"] = "DELETE_FAILED"
+            shown["health"] = {"issues": [_issue(group.stays, "The Auto Scaling group was not deleted", [])]}
+        elif over and eks.is_over(group.gone):
             del cluster.groups[shown["nodegroupName"]]
 
 
@@ -263,7 +268,8 @@ def delete_nodegroup(self: EKSResponse) -> ActionResult:
     cluster, group = _group_of(self)
     if group.shown["status"] != "DELETING":
         group.shown["status"], group.gone = "DELETING", eks.later()
-        for instance in living(group):
+        group.stays = (getattr(lifecycle.LAUNCH, "failures", None) or [""])[0]
+        for instance in [] if group.stays else living(group):
             instance.terminate()
     answer = dict(group.shown)
     settle(cluster, group)
