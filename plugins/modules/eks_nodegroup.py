@@ -296,7 +296,7 @@ attempts:
       elements: str
       sample: [subnet-0a1b2c3d4e5f60001]
     outcome:
-      description: V(made), V(begun) without waiting, or V(CREATE_FAILED).
+      description: V(made), V(begun) without waiting, V(CREATE_FAILED), or V(CREATING) where the time was over.
       type: str
       sample: made
     message:

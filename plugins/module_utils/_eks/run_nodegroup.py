@@ -145,11 +145,13 @@ class EksNodegroup:
                 seen = self._look()
                 failed = planner.group_of(seen) if seen else made
                 message = "; ".join(failed["issues"]) or str(error)
-                if failed["status"] != "CREATE_FAILED":
+                # EKS would go on launching after the time is over.
+                late = failed["status"] == "CREATING" and not self._left()
+                if failed["status"] != "CREATE_FAILED" and not late:
                     raise
-                self._attempts.append({"subnets": list(subnets), "outcome": "CREATE_FAILED", "message": message})
+                self._attempts.append({"subnets": list(subnets), "outcome": failed["status"], "message": message})
                 self._delete()
-                if planner.is_lack(failed["issues"]) and number + 1 < len(places):
+                if not late and planner.is_lack(failed["issues"]) and number + 1 < len(places):
                     continue
                 tried = [subnet for one in self._attempts for subnet in one["subnets"]]
                 raise TrainiumError(

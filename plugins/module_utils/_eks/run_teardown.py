@@ -93,16 +93,21 @@ class RolesOf:
 
 
 class LogsOf:
-    """The log groups of control planes that carry a cluster's tag; none where they are to be kept."""
+    """The log groups of control planes that carry a cluster's tag; none of them goes where they are to be kept."""
 
     def __init__(self, client: Any, cluster: str, keep: bool) -> None:
         self._client, self._cluster, self._keep = client, cluster, keep
 
     def look(self) -> Names:
-        if self._keep:
-            return {LOGS: []}
+        return {LOGS: [] if self._keep else self._mine()}
+
+    def kept(self) -> list[str]:
+        """Those that stay."""
+        return self._mine() if self._keep else []
+
+    def _mine(self) -> list[str]:
         names = [group["logGroupName"] for group in beside.log_groups(self._client, f"/aws/eks/{self._cluster}/")]
-        return {LOGS: [n for n in names if beside.log_group_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]}
+        return [n for n in names if beside.log_group_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]
 
     def delete(self) -> Names:
         found = self.look()

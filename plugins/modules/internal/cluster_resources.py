@@ -56,6 +56,12 @@ left:
   returned: success
   type: dict
   sample: {}
+kept:
+  description: The log groups that stay because of O(keep_logs).
+  returned: success
+  type: list
+  elements: str
+  sample: ["/aws/eks/bert/cluster"]
 """
 
 from typing import Any
@@ -107,11 +113,11 @@ def _profiles(module: AnsibleAWSModule) -> Maker:
     return Maker(profile.look, profile.delete)
 
 
-def _eks(module: AnsibleAWSModule) -> dict[str, Maker]:
+def _eks(module: AnsibleAWSModule, logs: LogsOf) -> dict[str, Maker]:
     """Clusters of EKS with their node groups, their roles and log groups."""
     name = module.params["cluster_name"]
     clusters = EksOf(module.client("eks"), module.client("ec2"), name)
-    roles, logs = RolesOf(module.client("iam"), name), LogsOf(module.client("logs"), name, module.params["keep_logs"])
+    roles = RolesOf(module.client("iam"), name)
     return {
         "EKS clusters": Maker(clusters.look, clusters.delete),
         "IAM roles": Maker(roles.look, roles.delete),
@@ -125,12 +131,13 @@ def main() -> None:
     # EC2's filters would take them for patterns, and find the clusters of others.
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
+    logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
     try:
         makers = {
             "instance profiles": _profiles(module),
             "capacity reservations": _reservations(module),
             "file systems": _file_systems(module),
-            **_eks(module),
+            **_eks(module, logs),
         }
         teardown = Teardown(module.client("ec2"), makers, name)
         found = left = teardown.look()
@@ -138,6 +145,7 @@ def main() -> None:
         if found and absent and not module.check_mode:
             teardown.delete(found)
             left = teardown.look()
+        kept = logs.kept()
     except TrainiumError as error:
         module.fail_json(msg=f"cluster_resources {name}: {error}.", **error.details)
     if left and absent and not module.check_mode:
@@ -148,7 +156,7 @@ def main() -> None:
             left=left,
             reasons=teardown.reasons,
         )
-    result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left}
+    result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept}
     if module._diff and absent:
         result["diff"] = {"before": found, "after": {}}
     module.exit_json(**result)

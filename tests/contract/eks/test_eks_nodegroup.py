@@ -51,6 +51,14 @@ def test_the_next_zone_is_tried_and_what_failed_is_gone(eks: Eks, template: dict
     assert eks.cloud.instances("pending", "running") == []
 
 
+def test_a_group_that_is_late_does_not_go_on_launching(eks: Eks, template: dict[str, str]) -> None:
+    late = eks.group(launch_template=template, wait_timeout=0)
+    assert late["attempts"][0]["outcome"] == "CREATING", late
+    assert "was deleted again" in late["msg"] and "wait_timeout" in late["msg"], late["msg"]
+    assert eks.client.list_nodegroups(clusterName="bert")["nodegroups"] == []
+    assert eks.cloud.instances("pending", "running") == []
+
+
 def test_changed_and_replaced_only_when_told_to(eks: Eks, template: dict[str, str]) -> None:
     eks.group(launch_template=template)
     nodes = {node["InstanceId"] for node in eks.cloud.instances("running")}
