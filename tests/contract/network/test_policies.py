@@ -43,14 +43,13 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
-            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs", "LookForLogs"],
+            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
-            | {"eks:DescribeCluster", "eks:ListNodegroups", "iam:ListRoleTags"}
+            | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups", "iam:ListRoleTags"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions"))
-            | statement("teardown", "DeleteItsLogs")
-            | statement("teardown", "LookForLogs"),
+            | statement("teardown", "DeleteItsLogs"),
         ),
     ):
         controller.limit(name)
