@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One call each about what a cluster of EKS has beside it: roles of IAM, interfaces of its CNI plugin, log groups."""
+"""One call each about what a cluster of EKS has beside it: interfaces of its CNI plugin, log groups."""
 
 from __future__ import annotations
 
@@ -15,38 +15,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     passing_over,
     retried,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
-from ansible_collections.trainium.cluster.plugins.module_utils._iam import calls as iam
 
-_GONE = ("NoSuchEntity", "ResourceNotFoundException", "InvalidNetworkInterfaceID.NotFound")
+_GONE = ("ResourceNotFoundException", "InvalidNetworkInterfaceID.NotFound")
 
 
 def _unless_gone(call: Callable[..., Any], **arguments: Any) -> None:
     with passing_over(*_GONE):
         retried(call)(**arguments)
-
-
-@one_call("list the roles")
-def role_names(client: Client, prefix: str) -> list[str]:
-    """Roles whose names begin so: IAM does not find by tags."""
-    names = [role["RoleName"] for role in pages(client, "list_roles").get("Roles", ())]
-    return [name for name in names if name.startswith(prefix)]
-
-
-@one_call("look at the tags of a role")
-def role_tags(client: Client, name: str) -> dict[str, str]:
-    """Empty also for one that is gone."""
-    with passing_over("NoSuchEntity"):
-        return tags_of(retried(client.list_role_tags)(RoleName=name))
-    return {}
-
-
-@one_call("delete the role")
-def delete_role(client: Client, name: str) -> None:
-    """With what keeps it from being deleted. One that is gone already is fine."""
-    for policy in pages(client, "list_role_policies", RoleName=name).get("PolicyNames", ()):
-        _unless_gone(client.delete_role_policy, RoleName=name, PolicyName=policy)
-    iam.delete_role(client, name)
 
 
 @one_call("list the interfaces of the cluster's nodes")

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""How teardown finds and deletes what role eks_cluster makes: clusters with their node groups, roles, log groups.
+"""How teardown finds and deletes what role eks_cluster makes: clusters with their node groups, and log groups.
 
 Node groups go first, as EKS refuses to delete a cluster that has some, then the interfaces that the CNI plugin left
 behind, which would keep the subnets. Add-ons, access entries and pod identity associations go with their cluster.
@@ -19,7 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan_nodegroup import group_of
 
 Names = dict[str, list[str]]
-CLUSTERS, GROUPS, ROLES, LOGS = "EKS clusters", "EKS node groups", "IAM roles", "log groups"
+CLUSTERS, GROUPS, LOGS = "EKS clusters", "EKS node groups", "log groups"
 TIMEOUT = 2400
 
 
@@ -73,23 +73,6 @@ class EksOf:
             if not left:
                 return
         raise TrainiumError(f"{', '.join(left)} did not go within {TIMEOUT} s")
-
-
-class RolesOf:
-    """The roles of IAM that carry a cluster's tag and are called after it."""
-
-    def __init__(self, client: Any, cluster: str) -> None:
-        self._client, self._cluster = client, cluster
-
-    def look(self) -> Names:
-        names = beside.role_names(self._client, f"{self._cluster}-eks-")
-        return {ROLES: [n for n in names if beside.role_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]}
-
-    def delete(self) -> Names:
-        found = self.look()
-        for name in found[ROLES]:
-            beside.delete_role(self._client, name)
-        return found
 
 
 class LogsOf:

@@ -69,8 +69,18 @@ def delete(client: Client, operation: str, **arguments: Any) -> None:
     call()
 
 
+@one_call("list the policies of the role's own")
+def own_policies(client: Client, role: str) -> list[str]:
+    """Their names; none where the role is gone."""
+    with passing_over("NoSuchEntity"):
+        return list(pages(client, "list_role_policies", RoleName=role).get("PolicyNames", ()))
+    return []
+
+
 def delete_role(client: Client, name: str) -> None:
-    """With the managed policies that keep it from being deleted."""
+    """With the policies that keep it from being deleted."""
+    for policy in own_policies(client, name):
+        delete(client, "delete_role_policy", RoleName=name, PolicyName=policy)
     for policy in attached_policies(client, name):
         delete(client, "detach_role_policy", RoleName=name, PolicyArn=policy)
     delete(client, "delete_role", RoleName=name)

@@ -15,18 +15,18 @@ from ansible_collections.trainium.cluster.plugins.module_utils._iam.plan import 
 
 
 class NodeProfile:
-    """What lies at the path of a cluster in a region."""
+    """What lies at the path of a cluster in a region; roles of EKS are there as well, made by role eks_cluster."""
 
     def __init__(self, client: Any, region: str, cluster: str) -> None:
         self._client, self._path = client, path_of(region, cluster)
 
-    def look(self) -> dict[str, list[str]]:
-        """Names by kind."""
-        profiles = [item["InstanceProfileName"] for item in calls.list_profiles(self._client, self._path)]
-        return {
-            "instance profiles": sorted(profiles),
-            "IAM roles": sorted(item["RoleName"] for item in calls.list_roles(self._client, self._path)),
-        }
+    def profiles(self) -> list[str]:
+        """The names of the instance profiles there."""
+        return sorted(item["InstanceProfileName"] for item in calls.list_profiles(self._client, self._path))
+
+    def roles(self) -> list[str]:
+        """The names of the roles there."""
+        return sorted(item["RoleName"] for item in calls.list_roles(self._client, self._path))
 
     def make(self, name: str, tags: Mapping[str, str], check_mode: bool) -> bool:
         """Make what of role, policy and profile is missing, all of one name; whether something was."""
@@ -53,9 +53,9 @@ class NodeProfile:
             step()
         return bool(steps)
 
-    def delete(self) -> dict[str, list[str]]:
-        """Delete it; what was there."""
-        found, client = self.look(), self._client
+    def delete_profiles(self) -> None:
+        """Delete the instance profiles, without the roles that were in them."""
+        client = self._client
         for profile in calls.list_profiles(client, self._path):
             name = profile["InstanceProfileName"]
             for role in profile.get("Roles") or ():
@@ -63,6 +63,8 @@ class NodeProfile:
                     client, "remove_role_from_instance_profile", InstanceProfileName=name, RoleName=role["RoleName"]
                 )
             calls.delete(client, "delete_instance_profile", InstanceProfileName=name)
-        for name in found["IAM roles"]:
-            calls.delete_role(client, name)
-        return found
+
+    def delete_roles(self) -> None:
+        """Delete the roles, of which none is in an instance profile any more."""
+        for name in self.roles():
+            calls.delete_role(self._client, name)

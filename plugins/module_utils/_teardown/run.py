@@ -22,10 +22,10 @@ Names = dict[str, list[str]]
 
 
 class Maker(NamedTuple):
-    """How another part of the collection finds and deletes what it makes; both give names by kind."""
+    """How another part of the collection finds and deletes what it makes; the former gives names by kind."""
 
     look: Callable[[], Names]
-    delete: Callable[[], Names]
+    delete: Callable[[], object]
 
 
 class Teardown:
@@ -45,15 +45,15 @@ class Teardown:
             if kind.look:
                 found[kind.name] = names_of(kind, calls.look(self._client, kind, self._cluster))
             else:
-                for shown, names in self._makers[kind.name].look().items():
-                    # Roles of IAM are made for nodes and for clusters of EKS.
-                    found[shown] = sorted({*found.get(shown, ()), *names})
+                found.update(self._makers[kind.name].look())
         return {kind: names for kind, names in found.items() if names}
 
     def delete(self, found: Names) -> None:
         """Delete what was found. A kind that cannot be deleted does not keep the others; ``reasons`` says why."""
         for kind in KINDS:
             try:
+                if self._eks_stays and kind.name == "IAM roles":
+                    continue
                 if not kind.look:
                     self._makers[kind.name].delete()
                 elif kind.name in found:

@@ -69,7 +69,7 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf, RolesOf
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
@@ -107,20 +107,21 @@ def _file_systems(module: AnsibleAWSModule) -> Maker:
     return Maker(lambda: names(True), lambda: names(False))
 
 
-def _profiles(module: AnsibleAWSModule) -> Maker:
-    """The instance profile of the nodes and its role."""
-    profile = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
-    return Maker(profile.look, profile.delete)
+def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
+    """The instance profile of the nodes, its role and those of EKS."""
+    mine = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
+    return {
+        "instance profiles": Maker(lambda: {"instance profiles": mine.profiles()}, mine.delete_profiles),
+        "IAM roles": Maker(lambda: {"IAM roles": mine.roles()}, mine.delete_roles),
+    }
 
 
 def _eks(module: AnsibleAWSModule, logs: LogsOf) -> dict[str, Maker]:
-    """Clusters of EKS with their node groups, their roles and log groups."""
+    """Clusters of EKS with their node groups and log groups."""
     name = module.params["cluster_name"]
     clusters = EksOf(module.client("eks"), module.client("ec2"), name)
-    roles = RolesOf(module.client("iam"), name)
     return {
         "EKS clusters": Maker(clusters.look, clusters.delete),
-        "IAM roles": Maker(roles.look, roles.delete),
         "log groups": Maker(logs.look, logs.delete),
     }
 
@@ -134,7 +135,7 @@ def main() -> None:
     logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
     try:
         makers = {
-            "instance profiles": _profiles(module),
+            **_profiles(module),
             "capacity reservations": _reservations(module),
             "file systems": _file_systems(module),
             **_eks(module, logs),

@@ -28,7 +28,9 @@ class Eks:
     def make_role(self, name: str, service: str, *policies: str) -> str:
         statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
         document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        arn = self.iam.create_role(RoleName=name, AssumeRolePolicyDocument=document)["Role"]["Arn"]
+        arn = self.iam.create_role(RoleName=name, Path="/trainium/us-west-2/bert/", AssumeRolePolicyDocument=document)[
+            "Role"
+        ]["Arn"]
         for policy in policies:
             self.iam.attach_role_policy(RoleName=name, PolicyArn=f"arn:aws:iam::aws:policy/{policy}")
         return str(arn)

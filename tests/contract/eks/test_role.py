@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import email
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -94,13 +95,19 @@ def test_subnets_are_for_load_balancers_and_nobody_logs_in(controller: Controlle
 
 def test_roles_have_what_they_need_and_no_more(controller: Controller, made: Item) -> None:
     iam = controller.client("iam")
+    # IAM is one for all regions, and clusters of the name may be in others.
+    path, stem = "/trainium/us-west-2/bert/", f"bert-us-west-2-{hashlib.sha256(b'us-west-2/bert').hexdigest()[:8]}"
     for name, policies in (
-        ("bert-eks-cluster", {"AmazonEKSClusterPolicy"}),
-        ("bert-eks-node", {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy"}),
+        (f"{stem}-eks-cluster", {"AmazonEKSClusterPolicy"}),
+        (
+            f"{stem}-eks-node",
+            {"AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly", "AmazonEKS_CNI_Policy"},
+        ),
     ):
         attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
         assert {policy["PolicyName"] for policy in attached} == policies
-        assert {"Key": "trainium:cluster", "Value": NAME} in iam.get_role(RoleName=name)["Role"]["Tags"]
+        role = iam.get_role(RoleName=name)["Role"]
+        assert role["Path"] == path and {"Key": "trainium:cluster", "Value": NAME} in role["Tags"]
     assert iam.list_instance_profiles()["InstanceProfiles"] == []
 
 
@@ -122,6 +129,40 @@ def test_a_second_run_changes_nothing(controller: Controller, made: Item) -> Non
     controller.api.clear_calls()
     assert changed(controller.run(play(controller, "network", "eks_cluster"))) == 0
     assert controller.api.writes() == []
+
+
+def test_roles_and_logs_of_somebody_else_are_not_taken(controller: Controller, made: Item) -> None:
+    """A cluster of the name was there once, or somebody knows the names that are to come; nothing is made then."""
+    iam, logs = controller.client("iam"), controller.client("logs")
+    subnets = controller.client("eks").describe_cluster(name=NAME)["cluster"]["resourcesVpcConfig"]["subnetIds"]
+    more = {
+        "trainium_cluster_name": "new",
+        "eks_cluster_subnet_ids": subnets,
+        "eks_cluster_security_group_ids": ["sg-1a2b3c4d"],
+    }
+    role = f"new-us-west-2-{hashlib.sha256(b'us-west-2/new').hexdigest()[:8]}-eks-node"
+    iam.create_role(RoleName=role, AssumeRolePolicyDocument="{}")
+    controller.api.clear_calls()
+    said = controller.run(play(controller, "eks_cluster"), "-e", json.dumps(more))
+    assert (
+        said.returncode != 0 and f"The IAM role {role} does not lie at the path /trainium/us-west-2/new/" in said.stdout
+    )
+    iam.delete_role(RoleName=role)
+    logs.create_log_group(logGroupName="/aws/eks/new/cluster", tags={"trainium:cluster": "newer"})
+    said = controller.run(play(controller, "eks_cluster"), "-e", json.dumps(more))
+    assert said.returncode != 0 and "The log group /aws/eks/new/cluster is there without the tag" in said.stdout
+    assert controller.api.writes() == ["DeleteRole", "CreateLogGroup"]  # those of this test
+    logs.delete_log_group(logGroupName="/aws/eks/new/cluster")
+
+
+def test_the_account_is_asked_for_the_nodes_that_are_missing(controller: Controller, made: Item) -> None:
+    """Two of 128 vCPUs run. A set of efa_instance's own would refuse to grow, as EKS launches nodes otherwise."""
+    for quota, count, refused in ((300, 2, False), (300, 3, True), (384, 3, False)):
+        controller.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": quota})
+        groups = [{"name": "trainium", "instance_type": "trn1.32xlarge", "count": count}]
+        asked = controller.role("eks_cluster:account", "-e", json.dumps({"eks_cluster_node_groups": groups}))
+        assert (asked.returncode != 0) == refused, asked.stdout
+        assert ("of which 256 are in use; ask for 384" in asked.stdout) == refused
 
 
 def test_its_policy_has_nothing_idle(controller: Controller, made: Item) -> None:
@@ -148,13 +189,17 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     """Also what outlives the cluster: interfaces that the CNI plugin made, templates, roles and logs."""
     ec2, eks, iam = controller.ec2, controller.client("eks"), controller.client("iam")
     subnet = eks.describe_cluster(name=NAME)["cluster"]["resourcesVpcConfig"]["subnetIds"][0]
+    # A cluster of the same name in another region has roles, too.
+    given = [{"Key": "trainium:cluster", "Value": NAME}]
+    theirs = {"RoleName": "bert-eu-north-1-eks-node", "Path": "/trainium/eu-north-1/bert/", "Tags": given}
+    iam.create_role(**theirs, AssumeRolePolicyDocument="{}")
     tags = [{"Key": "cluster.k8s.amazonaws.com/name", "Value": NAME}]
     specification = [{"ResourceType": "network-interface", "Tags": tags}]
     ec2.create_network_interface(SubnetId=subnet, TagSpecifications=specification)
     controller.limit("teardown")
     promised = controller.role("teardown", "--check")
     assert changed(promised) == 1
-    for name in ("bert/trainium", "bert/system", "bert-eks-node", "bert-eks-cluster", "lt-"):
+    for name in ("bert/trainium", "bert/system", "-eks-node", "-eks-cluster", "lt-"):
         assert name in promised.stdout, name
     controller.api.clear_calls()
     done = controller.role("teardown")
@@ -166,7 +211,7 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     assert changed(done) == 1 and "Nothing is left of the cluster bert in us-west-2." in done.stdout
     assert deleted[:2] == [f"DELETE /clusters/{NAME}/node-groups/{name}" for name in ("system", "trainium")]
     assert eks.list_clusters()["clusters"] == [] and ec2.describe_launch_templates()["LaunchTemplates"] == []
-    assert [role["RoleName"] for role in iam.list_roles()["Roles"]] == ["ml"]
+    assert [role["RoleName"] for role in iam.list_roles()["Roles"]] == ["bert-eu-north-1-eks-node", "ml"]
     assert controller.client("logs").describe_log_groups()["logGroups"] == []
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     mine = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]

@@ -46,7 +46,7 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
             ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
-            | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups", "iam:ListRoleTags"}
+            | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions"))
             | statement("teardown", "DeleteItsLogs"),

@@ -62,7 +62,8 @@ class World:
             LaunchTemplateName=key, LaunchTemplateData=data, TagSpecifications=tagged("launch-template")
         )
         iam = controller.client("iam")
-        iam.create_role(RoleName=f"{key}-eks-node", AssumeRolePolicyDocument="{}", Tags=tags)
+        path = f"/trainium/us-west-2/{key}/"
+        iam.create_role(RoleName=f"{key}-eks-node", Path=path, AssumeRolePolicyDocument="{}", Tags=tags)
         iam.attach_role_policy(
             RoleName=f"{key}-eks-node", PolicyArn="arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"
         )
