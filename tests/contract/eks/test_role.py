@@ -211,7 +211,7 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     assert changed(done) == 1 and "Nothing is left of the cluster bert in us-west-2." in done.stdout
     assert deleted[:2] == [f"DELETE /clusters/{NAME}/node-groups/{name}" for name in ("system", "trainium")]
     assert eks.list_clusters()["clusters"] == [] and ec2.describe_launch_templates()["LaunchTemplates"] == []
-    assert [role["RoleName"] for role in iam.list_roles()["Roles"]] == ["bert-eu-north-1-eks-node", "ml"]
+    assert sorted(role["RoleName"] for role in iam.list_roles()["Roles"]) == ["bert-eu-north-1-eks-node", "ml"]
     assert controller.client("logs").describe_log_groups()["logGroups"] == []
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     mine = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]

@@ -43,12 +43,12 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
-            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsRoles", "DeleteItsLogs"],
+            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
             | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
             | statement("teardown", "DeleteTheClusterOfEks")
-            | (statement("teardown", "DeleteItsRoles") - actions("sessions"))
+            | (statement("teardown", "DeleteItsRoles") - actions("sessions") - {"iam:ListRolePolicies"})
             | statement("teardown", "DeleteItsLogs"),
         ),
     ):
