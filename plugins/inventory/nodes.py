@@ -240,14 +240,21 @@ NO_NAMES = {
 }
 
 
+# Of these are the marks of a template made, and the header "#jinja2:", which chooses other ones.
+_OF_TEMPLATES = frozenset("{#")
+
+
 def _plain(value: Any) -> Any:
     """Mark text that comes from AWS, where whoever may tag an instance chooses it, so that it never runs as a template.
 
-    Text without a brace cannot, and stays plain: ansible-inventory --list then shows it as the string that it is.
+    Text that has nothing of one stays plain: ansible-inventory --list then shows it as the string that it is. A key of
+    that kind marks all that is beside it: ansible-core 2.17 and 2.18 look for marks in values alone.
     """
     if isinstance(value, str):
-        return wrap_var(value) if "{" in value else trust_as_template(value)
+        return trust_as_template(value) if _OF_TEMPLATES.isdisjoint(value) else wrap_var(value)
     if isinstance(value, dict):
+        if any(isinstance(key, str) and not _OF_TEMPLATES.isdisjoint(key) for key in value):
+            return wrap_var(value)
         return {key: _plain(item) for key, item in value.items()}
     return value
 

@@ -1,0 +1,46 @@
+"""Whoever may tag an instance does not choose what the controller runs: no value or key of a tag is a template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible_collections.trainium.cluster.plugins.inventory import nodes
+
+HEADER = "#jinja2: variable_start_string:'[[',variable_end_string:']]'"
+
+
+def rendered(expression: str, **variables: Any) -> Any:
+    """What a play makes of it, twice, as `set_fact` on ansible-core 2.17 does."""
+    templar = Templar(loader=DataLoader(), variables=variables)
+    once = templar.template(nodes.trust_as_template(expression))
+    return Templar(loader=DataLoader(), variables={"fact": once}).template(nodes.trust_as_template("{{ fact }}"))
+
+
+@pytest.fixture(params=["{{ %s }}", "{%% if %s %%}{%% endif %%}", HEADER + ",x:[[ %s ]]", HEADER + "\n[[ %s ]]"])
+def hostile(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(request.param % f"lookup('pipe', 'touch {tmp_path}/canary')")
+
+
+@pytest.mark.parametrize("key", [False, True], ids=["value", "key"])
+@pytest.mark.parametrize(
+    "expression", ["{{ tags }}", "{{ tags | to_json }}", "{{ tags.keys() | first }}", "{{ team }}"]
+)
+def test_nothing_of_a_tag_runs(hostile: str, key: bool, expression: str, tmp_path: Path) -> None:
+    tags = nodes._plain({hostile: "x"} if key else {"Team": hostile})
+    rendered(expression, tags=tags, team=next(iter(tags.values())))
+    assert not (tmp_path / "canary").exists()
+
+
+def test_nor_do_two_together() -> None:
+    parts = nodes._plain({"a": "#jin", "b": "ja2: variable_start_string:'[['\n[[ 6 * 7 }}"})
+    assert "42" not in rendered("{{ a ~ b }}", **parts)
+
+
+def test_what_cannot_be_one_stays_plain() -> None:
+    given = {"instance_type": "trn1.32xlarge", "instance_tags": {"Team": "nlp"}, "count": 2}
+    assert nodes._plain(given) == given
+    assert rendered("{{ instance_tags.Team }}", **nodes._plain(given)) == "nlp"
