@@ -174,7 +174,13 @@ def test_the_links_of_an_archive_are_kept(host: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [".trainium-dataset/other/state.json", "./.trainium-dataset", ".trainium-dataset/x/stage/y"]
+    "name",
+    [
+        ".trainium-dataset/other/state.json",
+        "./.trainium-dataset",
+        ".trainium-dataset/x/stage/y",
+        "wiki/.trainium-dataset/wiki/complete.json",
+    ],
 )
 def test_the_folder_of_the_states_is_not_for_archives(host: Host, name: str) -> None:
     host.tar("a.tar", file(name, b'{"step": "place"}'))

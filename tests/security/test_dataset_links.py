@@ -179,3 +179,53 @@ def test_a_link_of_somebody_else_on_the_way_to_the_destination(
         os.lchown(tmp_path / "home", 12345, 12345)
     with pytest.raises(TrainiumError, match="is a link"):
         host.take()
+
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay links for somebody else")
+
+
+@root
+def test_a_link_in_the_source_hands_out_no_file(host: Host) -> None:
+    """Whoever may write in a folder of the host chooses what root copies from it, and no more."""
+    host.victim.chmod(0o600)
+    (host.source / "b").symlink_to(host.victim)
+    os.chown(host.source / "b", 65534, 65534, follow_symlinks=False)
+    with pytest.raises(TrainiumError, match="b is a link of somebody else"):
+        host.take()
+    assert not host.destination.exists()
+
+
+@root
+@pytest.mark.parametrize("name", ["a", "a.tar"])
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_file_of_the_source_becomes_a_link(host: Host, tmp_path: Path, name: str, folder: bool) -> None:
+    """After it was listed, before it is read."""
+    below = host.source / "below"
+    below.mkdir()
+    (host.source / "a").rename(below / name)
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (trap / name).write_text(KEPT, encoding="utf-8")
+
+    def swap() -> None:
+        swapped = below if folder else below / name
+        swapped.rename(host.source / "moved")
+        swapped.symlink_to(trap if folder else trap / name)
+        os.chown(swapped, 65534, 65534, follow_symlinks=False)
+
+    assert "is a link of somebody else" in host.take(swap)
+    assert not (host.destination / "below" / name).exists()
+
+
+def test_a_link_of_root_is_followed(host: Host) -> None:
+    """As folders of models have them, in which each version names files that are kept once."""
+    (host.source / "b").symlink_to("a")
+    (host.source / "c").symlink_to(host.source / "b")
+    assert host.take() == ""
+    assert {(host.destination / name).read_text(encoding="utf-8") for name in "abc"} == {"content"}
+
+
+def test_what_is_no_plain_file_is_left_out(host: Host) -> None:
+    os.mkfifo(host.source / "b")
+    assert host.take() == ""
+    assert not (host.destination / "b").exists()

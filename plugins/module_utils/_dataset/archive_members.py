@@ -126,7 +126,7 @@ class Guard:
             if member.kind != "directory":
                 raise UnsafeMemberError(f"the member {_short(member.name)} has no name")
             return path
-        if path.partition("/")[0] == HIDDEN:
+        if HIDDEN in path.split("/"):
             raise UnsafeMemberError(f"the member {_short(member.name)} lies in {HIDDEN}, which is for transfers")
         self._folders(path, archive)
         kind, content = member.kind, str(member.size)

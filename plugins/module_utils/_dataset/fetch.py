@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import byte_ranges
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.byte_ranges import Version
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder, open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.http_range import Client, CutError, HttpError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 
@@ -43,8 +43,8 @@ class Store:
 
     @contextmanager
     def path(self, file: File) -> Iterator[str]:
-        """A path that leads to the part of a file, whatever bears its name by then."""
-        found = self.open(file, os.O_RDONLY)
+        """A path that leads to the part of a file, or to one of this host, whatever bears its name by then."""
+        found = open_file(file.url) if file.url.startswith("/") else self.open(file, os.O_RDONLY)
         try:
             yield f"/proc/self/fd/{found}"
         finally:
@@ -198,7 +198,7 @@ class Fetch:
         if not file.url.startswith("/"):
             yield from client.read(file.url, start, end, file.size, file.tag)
             return
-        with open(file.url, "rb") as stream:
+        with os.fdopen(open_file(file.url), "rb") as stream:
             stream.seek(start)
             left = end - start
             while left:
@@ -283,9 +283,9 @@ def verify(store: Store, files: Sequence[File], md5_tags: set[str], workers: int
         known = hashlib.sha256() if file.sha256 else hashlib.md5(usedforsecurity=False)
         fetched = True
         try:
-            source: int | str = store.open(file, os.O_RDONLY)
+            source = store.open(file, os.O_RDONLY)
         except FileNotFoundError:
-            fetched, source = False, file.url
+            fetched, source = False, open_file(file.url)
         with open(source, "rb") as stream:
             block = stream.read(HASH_BYTES)
             while block:

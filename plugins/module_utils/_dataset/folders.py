@@ -90,6 +90,34 @@ def open_path(path: str, owner: Owner | None = None) -> int:
     return found
 
 
+def open_file(path: str) -> int:
+    """The descriptor of a plain file to read, by its absolute path; links are followed as by ``open_path``.
+
+    Whoever may write in a folder from which root reads could otherwise have root read, and hand out, any file.
+    Raises TrainiumError, OSError.
+    """
+    for _link in range(MOST_LINKS):
+        folder, name = os.path.split(path)
+        at = open_path(folder)
+        try:
+            found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+            if not stat.S_ISREG(os.fstat(found).st_mode):
+                os.close(found)
+                raise TrainiumError(f"{path} is no plain file; leave it out of the source")
+            return found
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            if os.stat(name, dir_fd=at, follow_symlinks=False).st_uid not in (0, os.geteuid()):
+                raise TrainiumError(
+                    f"{path} is a link of somebody else, who could have it lead anywhere; put the file itself there"
+                ) from error
+            path = os.path.join(folder, os.readlink(name, dir_fd=at))
+        finally:
+            os.close(at)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
 class Folder:
     """A folder that was opened, and what lies below it; -1 where it is not open."""
 

@@ -127,7 +127,7 @@ def default_name(source: str) -> str:
 def file_path(name: str) -> str:
     """The path of a file below the destination, from a key or from the last part of a URL. Raises ValueError."""
     parts = name.split("/")
-    if not name or "\0" in name or any(part in ("", ".", "..") for part in parts) or parts[0] == HIDDEN:
+    if not name or "\0" in name or any(part in ("", ".", "..", HIDDEN) for part in parts):
         raise ValueError(
             f"The source has a file {name!r}, whose name is no path below the destination; rename it there"
         )

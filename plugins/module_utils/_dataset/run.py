@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -350,7 +350,7 @@ class Job:
                 guard.plain(file.path, file.size, file in archives)
 
             def one(file: File) -> None:
-                with nullcontext(file.url) if file.url.startswith("/") else self._store.path(file) as path:
+                with self._store.path(file) as path:
                     unpack.run(path, file.path)
 
             with ThreadPoolExecutor(WORKERS) as pool:

@@ -17,6 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting i
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import background
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import line
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.run import Job, Place, Telling
@@ -135,7 +136,11 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
 
 
 def _local(path: str, file: str) -> Record:
-    found = os.stat(file)
+    opened = open_file(os.path.abspath(file))
+    try:
+        found = os.fstat(opened)
+    finally:
+        os.close(opened)
     # Stands for an ETag: a file that was changed is copied anew.
     return {"path": path, "url": file, "name": file, "size": found.st_size, "tag": f"{found.st_mtime_ns}"}
 

@@ -44,7 +44,9 @@ def test_a_key_may_hold_what_a_url_may_not() -> None:
     assert dataset.split_s3("s3://bucket") == ("bucket", "")
 
 
-@pytest.mark.parametrize("path", ["", "/a", "a//b", "a/../b", "..", "a/.", "a\0", ".trainium-dataset/x"])
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a//b", "a/../b", "..", "a/.", "a\0", ".trainium-dataset/x", "a/.trainium-dataset/x"]
+)
 def test_files_that_have_no_place(path: str) -> None:
     with pytest.raises(ValueError, match="no path below the destination"):
         dataset.files_of([item(path)], "", {})
