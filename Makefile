@@ -74,6 +74,7 @@ readmes: setup ## write the roles' README files, docs/refusals.md and docs/suppo
 	$(BIN)/python docs/tools/support.py
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
+	PATH="$$PATH:/usr/sbin" command -v iptables > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends iptables; }
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 sanity: setup ## ansible-test sanity
