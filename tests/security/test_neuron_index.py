@@ -36,6 +36,14 @@ def test_names_are_bound_to_their_index() -> None:
     assert [word for word in evaluated("{{ __neuron_venv_uv }}") if word.endswith("/pyproject.toml")]
 
 
+def test_all_names_of_a_release_are_bound() -> None:
+    """What "Release Content" of Neuron's manual has of Python packages for SDK 2.28 to 2.31, as users write them."""
+    asked = ["jax_neuronx[stable]", "libneuronxla", "neuron_agentic_development", "neuronx-cc-stubs==2.24.*", "nki"]
+    asked += ["tensorboard-plugin-neuronx", "neuronx_distributed_inference", "neuronx_distributed_training"]
+    project = tomllib.loads(evaluated("{{ __neuron_venv_bound_text }}", __neuron_venv_requirements=asked))
+    assert len(project["tool"]["uv"]["sources"]) == len(asked)
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import subprocess
@@ -56,6 +57,15 @@ def test_networks_that_are_too_wide_or_none(network: str, clause: str) -> None:
     (found,) = wide_networks(["192.0.2.0/24", network], 16)
     assert clause in found
     assert "\n" not in found
+
+
+def test_a_wide_network_in_parts() -> None:
+    parts = [str(part) for part in ipaddress.ip_network("3.0.0.0/8").subnets(new_prefix=16)]
+    assert wide_networks(["192.0.2.0/24", *parts], 16) == [
+        "3.0.0.0/8, which is given in parts, is 16777216 addresses of the Internet"
+    ]
+    assert wide_networks(parts[::2], 16) == []
+    assert wide_networks(["10.0.0.0/9", "10.128.0.0/9", "192.0.2.0/25", "192.0.2.128/25"], 16) == []
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 32), st.integers(8, 32))

@@ -29,7 +29,7 @@ def wide_networks(networks: Iterable[str], smallest_prefix: int) -> list[str]:
     """
     if not WIDEST <= smallest_prefix <= 32:
         raise ValueError(f"the smallest prefix is {smallest_prefix}, and must be {WIDEST} to 32 bits")
-    found = []
+    found, narrow = [], []
     for text in networks:
         try:
             if not _NOTATION.fullmatch(text):
@@ -38,8 +38,16 @@ def wide_networks(networks: Iterable[str], smallest_prefix: int) -> list[str]:
         except ValueError:
             found.append(f"{text!r} is no IPv4 network such as 192.0.2.0/24")
             continue
-        if network.prefixlen < smallest_prefix and not any(network.subnet_of(inside) for inside in _INSIDE):
+        if any(network.subnet_of(inside) for inside in _INSIDE):
+            continue
+        if network.prefixlen < smallest_prefix:
             found.append(f"{text} is {network.num_addresses} addresses of the Internet")
+        else:
+            narrow.append(network)
+    # A wide network may be given in parts.
+    for network in ipaddress.collapse_addresses(narrow):
+        if network.prefixlen < smallest_prefix:
+            found.append(f"{network}, which is given in parts, is {network.num_addresses} addresses of the Internet")
     return found
 
 

@@ -121,6 +121,16 @@ def test_check_mode_on_a_blank_account_makes_nothing(role: Role) -> None:
             {"trainium_node_count": 4, "parallelcluster_configuration": {"min_count": 5}},
             "5 is more than MaxCount, which is 4",
         ),
+        # Whatever has the last word about it.
+        *(
+            (changes, "ssh would be open too widely: 3.0.0.0/8 is 16777216 addresses of the Internet")
+            for changes in (
+                {"parallelcluster_ssh_allowed_cidrs": ["3.0.0.0/8"]},
+                {"parallelcluster_configuration": {"allowed_ips": "3.0.0.0/8"}},
+                {"parallelcluster_overrides": {"HeadNode": {"Ssh": {"AllowedIps": "3.0.0.0/8"}}}},
+                {"parallelcluster_overrides": {"HeadNode": {"Dcv": {"Enabled": True, "AllowedIps": "3.0.0.0/8"}}}},
+            )
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_made(role: Role, changes: Item, sentence: str) -> None:
