@@ -68,7 +68,9 @@ options:
     description: The ARN of the nodes' role, needed for a new group.
     type: str
   subnets:
-    description: Ids of subnets, needed for a new group.
+    description:
+      - Ids of subnets, needed for a new group.
+      - EKS cannot change those of a group. One that is in some of these stays there; one that is in another is refused.
     type: list
     elements: str
   single_zone:

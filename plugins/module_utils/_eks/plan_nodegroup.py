@@ -170,8 +170,8 @@ def _check_fixed(current: Group, params: Params) -> None:
                 "remove it with state=absent first, or choose another name"
             )
     wanted = sorted(params.get("subnets") or ())
-    there = set(current["subnets"])
-    if wanted and not (there <= set(wanted) if params["single_zone"] else there == set(wanted)):
+    # Further ones are a choice for new groups: a network that got another zone does not end a group that works.
+    if wanted and not set(current["subnets"]) <= set(wanted):
         raise TrainiumError(
             f"the node group is in the subnets {_text(current['subnets'])}, not in {_text(wanted)}, which EKS cannot "
             "change; remove it with state=absent first, or choose another name"

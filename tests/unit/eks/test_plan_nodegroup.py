@@ -156,7 +156,7 @@ def test_a_group_that_failed_is_made_again() -> None:
         ({"ami_type": "AL2023_x86_64_STANDARD"}, "has ami_type AL2023_x86_64_NEURON, not AL2023_x86_64_STANDARD"),
         ({"instance_types": ["trn1.2xlarge"]}, "has instance_types , not trn1.2xlarge"),
         ({"subnets": ["subnet-2"]}, "is in the subnets subnet-1, not in subnet-2"),
-        ({"single_zone": False}, "is in the subnets subnet-1, not in subnet-1, subnet-2"),
+        ({"subnets": ["subnet-2"], "single_zone": False}, "is in the subnets subnet-1, not in subnet-2"),
         ({"launch_template": {"id": "lt-2"}}, "has the launch template lt-1, not lt-2"),
     ],
 )
@@ -165,6 +165,13 @@ def test_what_eks_cannot_change_is_refused(changes: dict[str, Any], sentence: st
         plan_group(group_of(made(PARAMS)), {**PARAMS, **changes})
     with pytest.raises(TrainiumError, match="was made without a launch template, which EKS cannot add"):
         plan_group(group_of(made({**PARAMS, "launch_template": {}})), PARAMS)
+
+
+@pytest.mark.parametrize("single_zone", [False, True])
+def test_a_further_subnet_leaves_a_group_where_it_is(single_zone: bool) -> None:
+    wanted = {**PARAMS, "subnets": ["subnet-1", "subnet-2", "subnet-3"], "single_zone": single_zone}
+    plan = plan_group(group_of(made(PARAMS)), wanted)
+    assert not (plan.create or plan.config or plan.version or plan.tags)
 
 
 @pytest.mark.parametrize(
