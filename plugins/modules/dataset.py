@@ -19,6 +19,8 @@ description:
   - An archive whose members would lead out of the destination is refused as a whole, also by the links of another
     archive of the same source. So are devices, sparse members, and archives that take more space than there is or have
     more than 5 million files and folders. Bits such as setuid are dropped.
+  - A link in a folder of the host is followed where it is root's or the module's own user's. One of somebody else is
+    refused, as are other things than files and folders behind it.
   - For files in S3 give O(files) as M(trainium.cluster.dataset_source_info) returns them.
 extends_documentation_fragment:
   - trainium.cluster.attributes
