@@ -126,7 +126,7 @@ class Check:
         """A site of the installed documentation, where a warning is an error"""
         tools, user = self.tools(), self.galaxy()
         where = tools.empty
-        here: dict[str, Any] = {"where": where, "ANSIBLE_COLLECTIONS_PATH": str(user.collection.parents[2])}
+        here: dict[str, Any] = {"where": where, "ANSIBLE_COLLECTIONS_PATH": user.collections}
         tools.run("antsibull-docs", "lint-collection-docs", "--plugin-docs", user.collection, **here)
         base = ["--use-current", "--fail-on-error", "--dest-dir"]
         tools.run("antsibull-docs", "sphinx-init", *base, where, "--lenient", NAME, **here)

@@ -41,6 +41,12 @@ class User:
         self.collection = self.home / ".ansible/collections/ansible_collections/trainium/cluster"
 
     @property
+    def collections(self) -> str:
+        """Where Ansible finds ours, and those that came with its package."""
+        with_package = next((self.folder / "venv/lib").glob("python*/site-packages"))
+        return os.pathsep.join([str(self.collection.parents[2]), str(with_package)])
+
+    @property
     def empty(self) -> Path:
         shutil.rmtree(self.folder / "empty", ignore_errors=True)
         (self.folder / "empty").mkdir(parents=True)
@@ -88,7 +94,8 @@ def execute(command: list[str], where: Path, environment: dict[str, str], log: P
         )
         told.write(f"{done.stdout}\n")
     if done.returncode:
-        raise FailedError(f"{Path(command[0]).name} {command[1]} ended with {done.returncode}; see {log}")
+        name = " ".join([Path(command[0]).name, *command[1:2]])
+        raise FailedError(f"{name} ended with {done.returncode}; see {log}")
     return done.stdout
 
 
