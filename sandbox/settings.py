@@ -116,6 +116,8 @@ def environment(paths: Paths) -> dict[str, str]:
             filter(None, dict.fromkeys([*programs, *os.environ.get("PATH", "").split(os.pathsep)]))
         ),
         "CONTAINERS_REGISTRIES_CONF": str(paths.registries),
+        # Playbooks name the kubeconfig of the sandbox's cluster; without a name they would take the caller's.
+        "KUBECONFIG": account.NO_FILE,
     }
 
 

@@ -36,6 +36,12 @@ options:
   cluster_name:
     description: The cluster that the reservation belongs to, the tag C(trainium:cluster). By default, O(name).
     type: str
+  owner:
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+      - What carries another owner's is refused; sessions of one IAM role are one owner.
+    type: str
+    version_added: 0.2.0
   state:
     description:
       - V(present) makes the reservation or changes what EC2 lets change, which are O(count), O(end_date),
@@ -258,6 +264,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
     "cluster_name": {"type": "str"},
+    "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "instance_type": {"type": "str"},
     "count": {"type": "int", "default": 1},

@@ -31,6 +31,12 @@ options:
   cluster_name:
     description: The cluster that the file system belongs to, the tag C(trainium:cluster). By default, O(name).
     type: str
+  owner:
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
+      - What carries another owner's is refused; sessions of one IAM role are one owner.
+    type: str
+    version_added: 0.2.0
   state:
     description:
       - V(present) makes the file system or changes what FSx lets change. Other differences are refused. An option that
@@ -318,6 +324,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import F
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
     "cluster_name": {"type": "str"},
+    "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "deployment_type": {"type": "str", "choices": ["SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2"]},
     "storage_type": {"type": "str", "choices": ["SSD", "HDD"]},

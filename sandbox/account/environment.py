@@ -23,6 +23,7 @@ from sandbox.errors import SandboxError
 REGION = "us-west-2"
 # A file that is none: clients take it for one without any profile.
 NO_FILE = "/dev/null"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def key() -> tuple[str, str]:
@@ -57,7 +58,10 @@ def of_the_caller(environ: Mapping[str, str]) -> list[str]:
 
 def inside(environ: Mapping[str, str]) -> dict[str, str]:
     """The caller's environment with the sandbox's account instead of the caller's."""
-    return {**{name: value for name, value in environ.items() if not name.startswith("AWS_")}, **variables()}
+    kept = {name: value for name, value in environ.items() if not name.startswith("AWS_")}
+    # A proxy would get what is meant for this machine, with its key; clients read one name or the other.
+    direct = {name: ",".join(filter(None, (environ.get(name), *LOOPBACK))) for name in ("NO_PROXY", "no_proxy")}
+    return {**kept, **direct, "KUBECONFIG": NO_FILE, **variables()}
 
 
 def check(environ: Mapping[str, str]) -> None:

@@ -107,6 +107,20 @@ def test_run_leaves_nothing_of_the_callers_account(hostile: dict[str, str], monk
     assert_sandbox(done.stdout)
 
 
+def test_neither_the_callers_cluster_nor_a_proxy_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = {
+        "KUBECONFIG": "/home/somebody/.kube/config",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "no_proxy": "example.com",
+    }
+    found = account.inside(caller)
+    assert found["KUBECONFIG"] == "/dev/null"
+    assert found["no_proxy"] == "example.com,127.0.0.1,localhost,::1"
+    assert found["NO_PROXY"] == "127.0.0.1,localhost,::1"
+    monkeypatch.setattr(settings.os, "environ", caller)
+    assert "export KUBECONFIG=/dev/null" in settings.exports(Paths(Path("/nonexistent"))).splitlines()
+
+
 def test_run_starts_nothing_where_the_sandbox_does_not_answer(
     hostile: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

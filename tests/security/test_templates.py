@@ -66,6 +66,7 @@ ACCEPTANCE = {
     "acceptance_collective_bytes": "33554432",
     "acceptance_nccom_arguments": ["--check"],
     "private_address": "192.0.2.1",
+    "__acceptance_rank": "0",
     "ansible_host": "192.0.2.1",
     "__acceptance_first": "192.0.2.1",
     "__acceptance_count": "2",

@@ -11,7 +11,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._capacity import 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 
@@ -39,7 +39,7 @@ class CapacityReservation:
     ) -> None:
         self._client, self._maker, self._groups = client, maker, groups
         self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in ("name", "instance_type", "availability_zone", "availability_zone_id", "end_date"):
+        for option in ("name", "owner", "instance_type", "availability_zone", "availability_zone_id", "end_date"):
             # Empty text, as roles pass it, means not given.
             self._params[option] = params.get(option) or None
         self._check_mode, self._warn, self._progress = check_mode, warn, Progress()
@@ -57,7 +57,11 @@ class CapacityReservation:
         filters = {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}
         if self._params["name"]:
             filters[f"tag:{planner.RESERVATION_TAG}"] = self._params["name"]
-        return [planner.reservation_of(item) for item in calls.describe(self._client, filters)]
+        found = [planner.reservation_of(item) for item in calls.describe(self._client, filters)]
+        for item in found:
+            if item["state"] in planner.LIVING:
+                check_ours(item["tags"], self._params, f"the reservation {item['capacity_reservation_id']}")
+        return found
 
     # --- state=present ---
 

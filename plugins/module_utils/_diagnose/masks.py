@@ -14,8 +14,17 @@ _NAMED = re.compile(
     r"([\"']?\s{0,3}[=:]\s{0,3}[\"']?)(?:bearer |basic )?[^\s\"'&,;]+",
     re.IGNORECASE,
 )
-# The shapes of AWS's access keys and of two kinds of tokens.
-_SHAPED = re.compile(r"\b(?:A[KS]IA[A-Z0-9]{16}|hf_[A-Za-z0-9]{20,100}|gh[pousr]_[A-Za-z0-9]{20,100})")
+# Other names only as programs write them, with = or in quotes: prose has "the token: ..." as well.
+_WRITTEN = re.compile(
+    r"(\b[a-z0-9_-]{0,40}(?:token|secret|auth)(?:[\"']\s{0,3}[=:]|\s{0,3}=)\s{0,3}[\"']?)[^\s\"'&,;]+", re.IGNORECASE
+)
+# The shapes of AWS's access keys, and of tokens of Hugging Face, GitHub, GitLab, Slack and of model services.
+_SHAPED = re.compile(
+    r"\b(?:A[KS]IA[A-Z0-9]{16}|hf_[A-Za-z0-9]{20,100}|gh[pousr]_[A-Za-z0-9]{20,100}|github_pat_[A-Za-z0-9_]{20,100}"
+    r"|glpat-[A-Za-z0-9_-]{20,100}|xox[abeoprs]-[A-Za-z0-9-]{10,100}|sk-[A-Za-z0-9_-]{20,200})"
+)
+# Who and with what in an address, such as that of an index: what stands between :// and the @ of its host.
+_ADDRESS = re.compile(r"(://)[^\s/@\"'?#]{1,500}@")
 
 
 def masked(line: str) -> str:
@@ -24,7 +33,8 @@ def masked(line: str) -> str:
     >>> masked("export AWS_SECRET_ACCESS_KEY=abc HOME=/root")
     'export AWS_SECRET_ACCESS_KEY=**** HOME=/root'
     """
-    return _SHAPED.sub(MASK, _NAMED.sub(rf"\1\2{MASK}", line))
+    named = _WRITTEN.sub(rf"\1{MASK}", _NAMED.sub(rf"\1\2{MASK}", line))
+    return _ADDRESS.sub(rf"\1{MASK}@", _SHAPED.sub(MASK, named))
 
 
 def masked_lines(lines: Iterable[str]) -> list[str]:

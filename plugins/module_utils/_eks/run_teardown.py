@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_teardown as beside
@@ -26,13 +26,17 @@ TIMEOUT = 2400
 class EksOf:
     """What of EKS carries a cluster's tag. ``names_of`` and ``delete`` make a Maker of teardown's."""
 
-    def __init__(self, client: Any, ec2_client: Any, cluster: str) -> None:
+    def __init__(self, client: Any, ec2_client: Any, cluster: str, owner: str | None = None) -> None:
         self._client, self._ec2, self._cluster = client, ec2_client, cluster
+        self._whose = {"cluster_name": cluster, "owner": owner}
         self._progress = Progress()
 
     def _mine(self) -> list[str]:
         shown = [calls.describe_cluster(self._client, name) for name in calls.list_clusters(self._client)]
-        return [one["name"] for one in shown if one and (one.get("tags") or {}).get(CLUSTER_TAG) == self._cluster]
+        mine = [one for one in shown if one and (one.get("tags") or {}).get(CLUSTER_TAG) == self._cluster]
+        for one in mine:
+            check_ours(one["tags"], self._whose, f"the EKS cluster {one['name']}")
+        return [one["name"] for one in mine]
 
     def look(self) -> Names:
         clusters = self._mine()

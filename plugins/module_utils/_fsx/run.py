@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
@@ -17,7 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan 
 Result = dict[str, Any]
 FileSystem = planner.FileSystem
 
-_TEXTS = ("name", "subnet_id", "kms_key_id", "import_path", "export_path")
+_TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
 
 
 class FsxLustre:
@@ -36,6 +36,8 @@ class FsxLustre:
         params = self._params
         checks.check_arguments(params)
         found = [planner.file_system_of(item) for item in planner.belonging(calls.describe_all(self._client), params)]
+        for item in found:
+            check_ours(item["tags"], params, f"the file system {item['file_system_id']}")
         plan = planner.plan_file_system(found, params)
         if plan.create:
             checks.check_new(planner.complete(params), self._check_mode)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import (
@@ -29,21 +30,30 @@ class Maker(NamedTuple):
 
 
 class Teardown:
-    """``makers`` has an entry for every kind that has no ``look`` in the table."""
+    """``makers`` has an entry for every kind without ``look`` in the table; ``owner`` is who asks, if that is known."""
 
-    def __init__(self, client: Any, makers: Mapping[str, Maker], cluster: str) -> None:
+    def __init__(self, client: Any, makers: Mapping[str, Maker], cluster: str, owner: str | None = None) -> None:
         self._client, self._makers, self._cluster = client, makers, cluster
+        self._whose = {"cluster_name": cluster, "owner": owner}
         self._progress = Progress()
         self.reasons: list[str] = []
         # A node group of EKS is still there.
         self._eks_stays = False
 
     def look(self) -> Names:
-        """The names of what belongs to the cluster, by kind, without empty lists."""
+        """The names of what belongs to the cluster, by kind, without empty lists.
+
+        Raises TrainiumError where something carries the tag of another owner.
+        """
         found: Names = {}
         for kind in KINDS:
             if kind.look:
-                found[kind.name] = names_of(kind, calls.look(self._client, kind, self._cluster))
+                items = calls.look(self._client, kind, self._cluster)
+                for item in items:
+                    # Those of network interfaces have another name.
+                    tags = tags_of({"Tags": item.get("Tags") or item.get("TagSet")})
+                    check_ours(tags, self._whose, f"{item[kind.identity]} of the {kind.name}")
+                found[kind.name] = names_of(kind, items)
             else:
                 found.update(self._makers[kind.name].look())
         return {kind: names for kind, names in found.items() if names}

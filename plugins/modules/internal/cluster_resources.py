@@ -23,6 +23,11 @@ options:
     description: Name of the cluster, the value of the tag.
     type: str
     required: true
+  owner:
+    description:
+      - Who asks. What carries the tag C(trainium:owner) of another is refused, before anything is deleted.
+      - Without it owners are not looked at.
+    type: str
   state:
     description: V(listed) only looks.
     type: str
@@ -76,15 +81,20 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run imp
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "cluster_name": {"type": "str", "required": True},
+    "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
     "keep_logs": {"type": "bool", "default": True},
 }
 
 
+def _whose(module: AnsibleAWSModule) -> dict[str, str]:
+    return {key: module.params[key] for key in ("cluster_name", "owner")}
+
+
 def _reservations(module: AnsibleAWSModule) -> Maker:
     """Capacity reservations and the resource groups that were made for them."""
     clients = (module.client("ec2"), module.client("ec2"), module.client("resource-groups"))
-    params = {"cluster_name": module.params["cluster_name"], "state": "absent", "resource_group": None}
+    params = {**_whose(module), "state": "absent", "resource_group": None}
 
     def names(check_mode: bool) -> Names:
         request = {**params, "wait": True, "wait_timeout": 300}
@@ -98,7 +108,7 @@ def _reservations(module: AnsibleAWSModule) -> Maker:
 def _file_systems(module: AnsibleAWSModule) -> Maker:
     """File systems of FSx for Lustre."""
     client = module.client("fsx")
-    params = {"cluster_name": module.params["cluster_name"], "state": "absent", "wait": True, "wait_timeout": 1800}
+    params = {**_whose(module), "state": "absent", "wait": True, "wait_timeout": 1800}
 
     def names(check_mode: bool) -> Names:
         result = FsxLustre(client, params, check_mode).run()
@@ -119,7 +129,7 @@ def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
 def _eks(module: AnsibleAWSModule, logs: LogsOf) -> dict[str, Maker]:
     """Clusters of EKS with their node groups and log groups."""
     name = module.params["cluster_name"]
-    clusters = EksOf(module.client("eks"), module.client("ec2"), name)
+    clusters = EksOf(module.client("eks"), module.client("ec2"), name, module.params["owner"])
     return {
         "EKS clusters": Maker(clusters.look, clusters.delete),
         "log groups": Maker(logs.look, logs.delete),
@@ -140,7 +150,7 @@ def main() -> None:
             "file systems": _file_systems(module),
             **_eks(module, logs),
         }
-        teardown = Teardown(module.client("ec2"), makers, name)
+        teardown = Teardown(module.client("ec2"), makers, name, module.params["owner"])
         found = left = teardown.look()
         absent = module.params["state"] == "absent"
         if found and absent and not module.check_mode:
