@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,14 @@ class ActionModule(ActionBase):
             {
                 "rules": {"type": "list", "elements": "dict", "required": True},
                 "late": {"type": "list", "elements": "str", "default": []},
+                "prefix": {"type": "str", "default": ""},
+                "beside": {"type": "list", "elements": "str", "default": []},
             }
         )
-        values, refused = self._typed(arguments["late"], variables)
+        options = self._options()
+        values, refused = self._typed(options, arguments["late"], variables)
+        if arguments["prefix"]:
+            refused += _unknown(variables, arguments["prefix"], {*options, *arguments["beside"]})
         host = "the image" if variables.get("trainium_image_system") else str(variables.get("inventory_hostname"))
         for rule in plain(arguments["rules"]):
             rule.update({key: boolean(rule[key], strict=False) for key in SWITCHES if key in rule})
@@ -55,13 +62,17 @@ class ActionModule(ActionBase):
             result.update(failed=True, msg=" ".join(refused))
         return result
 
-    def _typed(self, late: list[str], variables: Item) -> tuple[Item, list[str]]:
-        """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
+    def _options(self) -> Item:
+        """The argument specs of the role that the task is of."""
         role = self._task._role
         if role is None:
             raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
         specs = yaml.safe_load((Path(role._role_path) / "meta/argument_specs.yml").read_text(encoding="utf-8"))
-        options = specs["argument_specs"]["main"].get("options") or {}
+        options: Item = specs["argument_specs"]["main"].get("options") or {}
+        return options
+
+    def _typed(self, options: Item, late: list[str], variables: Item) -> tuple[Item, list[str]]:
+        """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
         values: Item = {}
         for name in options:
             if name not in variables:
@@ -74,7 +85,7 @@ class ActionModule(ActionBase):
                     raise
         known = {name: option for name, option in options.items() if name in values or not option.get("required")}
         checked = ArgumentSpecValidator(known).validate(values)
-        role_name = role.get_name(include_role_fqcn=False)
+        role_name = self._task._role.get_name(include_role_fqcn=False)
         # Of a dictionary with keys of its own the validator returns every key, also those that nobody has set.
         plain_types = {name for name, option in options.items() if "options" not in option}
         typed = {name: checked.validated_parameters[name] for name in plain_types & values.keys()}
@@ -82,3 +93,13 @@ class ActionModule(ActionBase):
             {**values, **typed},
             [f"A variable of the role {role_name} is wrong: {message}." for message in checked.error_messages],
         )
+
+
+def _unknown(variables: Iterable[str], prefix: str, known: set[str]) -> list[str]:
+    """A sentence for each variable that begins as the role's own do and is none of them, as a misspelled one is."""
+    found = []
+    for name in sorted(name for name in variables if name.startswith(prefix) and name not in known):
+        near = get_close_matches(name, known, n=1, cutoff=0.85)
+        advice = f"did you mean {near[0]}" if near else f"name one of your own without {prefix} at its beginning"
+        found.append(f"{name} is no variable of this collection; {advice}{'?' if near else '.'}")
+    return found

@@ -34,6 +34,17 @@ options:
     type: list
     elements: str
     default: []
+  prefix:
+    description:
+      - How the role's variables begin, and no other's do. One that begins so and is none of them is refused.
+      - If it is empty, nothing of that kind is looked for.
+    type: str
+    default: ""
+  beside:
+    description: Names with O(prefix) that are none of the role's options, such as facts.
+    type: list
+    elements: str
+    default: []
 """
 
 EXAMPLES = r"""
