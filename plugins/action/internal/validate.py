@@ -100,6 +100,6 @@ def _unknown(variables: Iterable[str], prefix: str, known: set[str]) -> list[str
     found = []
     for name in sorted(name for name in variables if name.startswith(prefix) and name not in known):
         near = get_close_matches(name, known, n=1, cutoff=0.85)
-        advice = f"did you mean {near[0]}" if near else f"name one of your own without {prefix} at its beginning"
-        found.append(f"{name} is no variable of this collection; {advice}{'?' if near else '.'}")
+        advice = f"perhaps {near[0]} is meant" if near else f"name one of your own without {prefix} at its beginning"
+        found.append(f"{name} is no variable of this collection; {advice}.")
     return found
