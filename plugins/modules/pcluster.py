@@ -37,6 +37,13 @@ options:
       - It begins with a letter and has at most 60 letters, digits and hyphens.
     type: str
     required: true
+  owner:
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). A cluster of the name that is another owner's, or that carries no tag
+        C(trainium:cluster) with its name, is refused; sessions of one IAM role are one owner.
+      - A cluster that is made gets both tags.
+      - Without it, a cluster that carries an owner's tag is refused, and any other is taken.
+    type: str
   state:
     description:
       - V(present) creates the cluster, or updates it where its configuration is another.
@@ -226,6 +233,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_sta
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **LIBRARY_ARGUMENTS,
     "name": {"type": "str", "required": True},
+    "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "configuration": {"type": "dict"},
     "configuration_file": {"type": "path"},

@@ -23,6 +23,12 @@ options:
     description: The name of the cluster.
     type: str
     required: true
+  owner:
+    description:
+      - Whose cluster it is, the tag C(trainium:owner). A cluster of the name that is another owner's, or that carries no tag
+        C(trainium:cluster) with its name, is refused; sessions of one IAM role are one owner.
+      - Without it, a cluster that carries an owner's tag is refused, and any other is taken.
+    type: str
   state:
     description:
       - Whether the fleet shall run.
@@ -74,13 +80,16 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.calls_stack import describe_stack
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import LIBRARY_ARGUMENTS, library_of
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan import check_owner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.plan_fleet import WANTED, fleet_request
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_fleet import Fleet
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     **LIBRARY_ARGUMENTS,
     "name": {"type": "str", "required": True},
+    "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["running", "stopped"], "default": "running"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 1200},
@@ -109,6 +118,7 @@ def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     name = module.params["name"]
     try:
+        check_owner(describe_stack(module.client("cloudformation"), name), name, module.params["owner"])
         result = run(Fleet(library_of(module), name), module.params, module.check_mode)
     except TrainiumError as error:
         module.fail_json(msg=f"pcluster_compute_fleet {name}: {error}.", **error.details)

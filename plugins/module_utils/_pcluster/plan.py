@@ -7,6 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    OWNER_TAG,
+    check_ours,
+    own_tags,
+    tag_list,
+    tags_of,
+)
+
 # What a cluster's name may be: facts of ParallelCluster 3.
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]{0,59}\Z")
 # States of the fleet in which there may be compute nodes, or soon will be.
@@ -15,6 +24,30 @@ STARTED = ("START_REQUESTED", "STARTING", "RUNNING", "PROTECTED")
 # cure for.
 _STOP_CURES = re.compile(r"compute nodes must be stopped|stop the compute fleet", re.IGNORECASE)
 _STOP_IS_NO_CURE = re.compile(r"head node must be|login nodes", re.IGNORECASE)
+
+
+def check_owner(stack: Mapping[str, Any] | None, name: str, owner: str | None) -> None:
+    """Refuse the cluster of another owner, and with an ``owner`` one that nobody has marked as this cluster's.
+
+    ``stack`` is that of the name, None for none. Raises TrainiumError.
+    """
+    if stack is None:
+        return
+    tags = tags_of(stack)
+    if owner:
+        check_ours(tags, {"cluster_name": name, "owner": owner}, "the cluster")
+    elif OWNER_TAG in tags:
+        raise TrainiumError(
+            f"the cluster belongs to {tags[OWNER_TAG]}; take another name, or give owner to act for them"
+        )
+
+
+def with_owner(configuration: dict[str, Any], name: str, owner: str | None) -> dict[str, Any]:
+    """A configuration with the tags by which its cluster is known; as it is where there is no ``owner``."""
+    if not owner:
+        return configuration
+    tags = {**tags_of(configuration), **own_tags({"cluster_name": name, "owner": owner})}
+    return {**configuration, "Tags": tag_list(tags)}
 
 
 class Step(NamedTuple):

@@ -35,7 +35,8 @@ class Pcluster:
         warn: Callable[[str], None],
     ) -> None:
         self._library, self._stack, self._cloudwatch = library, stack, cloudwatch
-        self._params, self._configuration = params, configuration
+        self._params = params
+        self._configuration = configuration and planner.with_owner(configuration, params["name"], params["owner"])
         self._check_mode, self._warn = check_mode, warn
         self._name: str = params["name"]
         # Whether this run waits for what it finds under way; a check does not.
@@ -89,6 +90,7 @@ class Pcluster:
         stack = self._stack.look()
         if stack and VERSION_TAG not in {tag["Key"] for tag in stack.get("Tags", ())}:
             raise TrainiumError("CloudFormation has a stack of this name that ParallelCluster did not make")
+        planner.check_owner(stack, self._name, self._params["owner"])
         return stack
 
     def _read_cluster(self) -> dict[str, Any] | None:

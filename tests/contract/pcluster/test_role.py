@@ -41,7 +41,9 @@ class Role:
             "efa_nodes_tags": {"Password": "of another role"},
         }
 
-    def play(self, *options: str, tasks_from: str = "main", **variables: Any) -> subprocess.CompletedProcess[str]:
+    def play(
+        self, *options: str, tasks_from: str = "main", tasks: list[Item] | None = None, **variables: Any
+    ) -> subprocess.CompletedProcess[str]:
         include = {"name": "trainium.cluster.parallelcluster", "tasks_from": tasks_from}
         play = {
             "name": "Test",
@@ -49,7 +51,7 @@ class Role:
             "connection": "local",
             "gather_facts": False,
             "roles": [{"role": "trainium.cluster.trainium"}],
-            "tasks": [{"name": "Role", "ansible.builtin.include_role": include}],
+            "tasks": tasks or [{"name": "Role", "ansible.builtin.include_role": include}],
         }
         (self.folder / "play.yml").write_text(json.dumps([play]))
         (self.folder / "variables.json").write_text(json.dumps({**self.variables, **variables}))
@@ -80,6 +82,37 @@ class Role:
         assert done.returncode == 2, done.stdout + done.stderr
         assert "Traceback" not in done.stdout + done.stderr
         return " ".join((done.stdout + done.stderr).split())
+
+    def refusals(self, **variables: Any) -> list[str]:
+        """What the parts of the role say that change something, each in turn, in one play."""
+        parts = ("main", "account", "update", "delete")
+        blocks = [
+            {
+                "name": part,
+                "block": [
+                    {
+                        "name": "Role",
+                        "ansible.builtin.include_role": {
+                            "name": "trainium.cluster.parallelcluster",
+                            "tasks_from": part,
+                        },
+                    }
+                ],
+                "rescue": [
+                    {
+                        "name": "Keep",
+                        "ansible.builtin.set_fact": {"said": "{{ said | default([]) + [ansible_failed_result.msg] }}"},
+                    }
+                ],
+            }
+            for part in parts
+        ]
+        output = {"content": "{{ said | default([]) | to_json }}", "dest": str(self.folder / "said"), "mode": "0600"}
+        done = self.play(tasks=[*blocks, {"name": "Hand over", "ansible.builtin.copy": output}], **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said: list[str] = json.loads((self.folder / "said").read_text())
+        assert len(said) == len(parts), done.stdout
+        return said
 
     def buckets(self) -> list[str]:
         found = self.site.client("s3").list_buckets()["Buckets"]
@@ -168,6 +201,16 @@ def test_the_second_run_changes_nothing(role: Role, created: int) -> None:
     assert role.good() == 0
 
 
+def test_the_cluster_of_another_owner_is_left_alone(role: Role, created: int) -> None:
+    tags = {item["Key"]: item["Value"] for item in role.site.stack(NAME)["Tags"]}
+    assert tags["trainium:owner"].startswith("arn:aws:")
+    role.site.api.clear_calls()
+    for sentence in role.refusals(trainium_owner="ann"):
+        assert f"The ParallelCluster bert in {REGION} belongs to arn:aws:" in sentence
+        assert "and you are ann; take another trainium_cluster_name, or set trainium_owner" in sentence
+    assert role.site.api.writes() == []
+
+
 def test_other_software_for_the_nodes_stops_the_fleet_only_where_that_is_allowed(role: Role, created: int) -> None:
     before = role.objects()
     said = role.bad(tasks_from="update", efa_nofile=1024)
@@ -185,3 +228,14 @@ def test_deletion_leaves_nothing(role: Role, created: int) -> None:
     assert role.good(tasks_from="delete", parallelcluster_keep_logs=False)
     assert role.buckets() == []
     assert role.site.left() == {}
+
+
+def test_a_cluster_that_somebody_made_by_hand_is_left_alone(role: Role) -> None:
+    role.site.create("theirs")
+    role.site.wait("theirs", "CREATE_COMPLETE")
+    role.site.api.clear_calls()
+    for sentence in role.refusals(trainium_cluster_name="theirs"):
+        assert "The stack theirs in us-west-2 does not carry the tag trainium:cluster=theirs, so" in sentence
+    # Of another backend it says nothing, and does not stand in the way.
+    assert role.good(tasks_from="delete", trainium_cluster_name="theirs", trainium_backend="ec2") == 0
+    assert role.site.api.writes() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import plan as planner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,6 +28,50 @@ STATUSES = [
     "DELETE_IN_PROGRESS",
     "DELETE_FAILED",
 ]
+
+
+ME, THEM = "arn:aws:sts::1:assumed-role/ops/me", "arn:aws:iam::1:user/ann"
+
+
+@pytest.mark.parametrize(
+    ("tags", "owner", "sentence"),
+    [
+        ({}, ME, "carries no tag trainium:cluster"),
+        ({"trainium:cluster": "other", "trainium:owner": ME}, ME, "belongs to the cluster other"),
+        ({"trainium:cluster": "bert", "trainium:owner": THEM}, ME, f"belongs to {THEM}, and you are"),
+        ({"trainium:cluster": "bert", "trainium:owner": THEM}, None, f"belongs to {THEM}; take another name, or give"),
+    ],
+)
+def test_the_cluster_of_somebody_else_is_refused(tags: dict[str, str], owner: str | None, sentence: str) -> None:
+    stack = {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+    with pytest.raises(TrainiumError, match=sentence):
+        planner.check_owner(stack, "bert", owner)
+
+
+@pytest.mark.parametrize(
+    ("tags", "owner"),
+    [
+        (None, ME),
+        ({}, None),
+        ({"trainium:cluster": "bert"}, ME),
+        ({"trainium:cluster": "bert", "trainium:owner": ME.replace("/me", "")}, ME),
+    ],
+)
+def test_our_own_cluster_is_taken(tags: dict[str, str] | None, owner: str | None) -> None:
+    stack = None if tags is None else {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+    planner.check_owner(stack, "bert", owner)
+
+
+def test_a_cluster_with_an_owner_is_made_with_its_tags() -> None:
+    given = {"Region": "us-west-2", "Tags": [{"Key": "team", "Value": "speech"}]}
+    made = planner.with_owner(given, "bert", ME)
+    assert {one["Key"]: one["Value"] for one in made["Tags"]} == {
+        "team": "speech",
+        "trainium:cluster": "bert",
+        "trainium:owner": ME,
+    }
+    assert planner.with_owner(made, "bert", ME) == made
+    assert planner.with_owner(given, "bert", None) is given
 
 
 @pytest.mark.parametrize(
