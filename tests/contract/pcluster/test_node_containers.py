@@ -22,6 +22,14 @@ for folder in etc opt usr var; do
   mount -t overlay overlay -o "lowerdir=/$folder,upperdir=$upper,workdir=$work,userxattr" "/$folder"
 done
 mount -t tmpfs tmpfs /run
+# What another user of the node has laid out beforehand.
+if [ -n "$LAID" ]; then
+  chmod 1777 /run
+  mkdir -p /run/enroot/user-7 /mnt/elsewhere /var/enroot/user-7/cache
+  touch /var/enroot/user-7/cache/layer
+  chown 7 /run/enroot /run/enroot/user-7 /var/enroot /var/enroot/user-7
+  ln -s /mnt/elsewhere /run/pyxis
+fi
 mkdir -p /opt/slurm/bin /opt/slurm/etc /usr/local/lib/slurm
 printf '#!/bin/sh\\necho "$@" >> /opt/slurm/told\\n' > /opt/slurm/bin/scontrol
 chmod +x /opt/slurm/bin/scontrol
@@ -29,11 +37,17 @@ touch /usr/bin/enroot
 [ "$PYXIS" = no ] || touch /usr/local/lib/slurm/spank_pyxis.so
 set +e
 "$@" || code=$?
-stat --format='%a %n' /run/enroot /run/pyxis /var/enroot /local_scratch/enroot 2> /dev/null
+if [ -n "$LAID" ]; then
+  /opt/slurm/etc/scripts/prolog.d/20_trainium_containers || echo "the prolog failed"
+  find /var/enroot /run/enroot -name layer
+fi
+stat --format='%a %u %F %n' /run/enroot /run/pyxis /var/enroot /run/enroot/user-* /var/enroot/user-* 2> /dev/null
 cat /opt/slurm/told /opt/slurm/etc/plugstack.conf /opt/slurm/etc/plugstack.conf.d/* /etc/enroot/enroot.conf 2> /dev/null
 exit ${code:-0}
 """
-NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c"]
+# Root needs no namespace of users; anybody else takes the numbers that /etc/subuid gives.
+USERS = [] if os.geteuid() == 0 else ["--user", "--map-root-user", "--map-auto"]
+NAMESPACE = ["unshare", *USERS, "--mount", "bash", "-c"]
 
 
 def configure(folder: Path, kind: str, times: int = 1, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,9 +57,9 @@ def configure(folder: Path, kind: str, times: int = 1, **environment: str) -> su
     root = folder / "ansible_collections" / "trainium"
     root.mkdir(parents=True)
     (root / "cluster").symlink_to(REPOSITORY)
-    tasks = str(REPOSITORY / "roles/parallelcluster/tasks/containers.yml")
     play = {"name": "Node", "hosts": "localhost", "connection": "local", "gather_facts": False}
-    once = {"name": "Configure it", "ansible.builtin.import_tasks": tasks}
+    role = {"name": "trainium.cluster.parallelcluster", "tasks_from": "containers"}
+    once = {"name": "Configure it", "ansible.builtin.import_role": role}
     (folder / "play.yml").write_text(json.dumps([{**play, "tasks": [once] * times}]))
     # None that waits elsewhere for modules, which would see the system as it is.
     extra = {"parallelcluster_node_type": kind, "ansible_python_interpreter": sys.executable}
@@ -71,8 +85,9 @@ def test_the_head_node_has_slurm_load_pyxis_once(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     said = done.stdout.splitlines()
     for line in (
-        "1777 /run/enroot",
-        "1777 /run/pyxis",
+        "755 0 directory /run/enroot",
+        "755 0 directory /run/pyxis",
+        "755 0 directory /var/enroot",
         "include /opt/slurm/etc/plugstack.conf.d/*",
         "required /usr/local/lib/slurm/spank_pyxis.so runtime_path=/run/pyxis",
         "ENROOT_RESTRICT_DEV no",
@@ -85,8 +100,25 @@ def test_the_head_node_has_slurm_load_pyxis_once(tmp_path: Path) -> None:
 def test_a_compute_node_leaves_slurm_alone(tmp_path: Path) -> None:
     done = configure(tmp_path, "ComputeFleet")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1777 /run/pyxis" in done.stdout.splitlines()
+    assert "755 0 directory /run/pyxis" in done.stdout.splitlines()
     assert "plugstack" not in done.stdout
+
+
+def test_nobody_lays_out_the_folders_of_another(tmp_path: Path) -> None:
+    done = configure(tmp_path, "HeadNode", LAID="yes", SLURM_JOB_UID="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout.splitlines()
+    assert "the prolog failed" not in said
+    for line in (
+        "755 0 directory /run/enroot",
+        "755 0 directory /run/pyxis",
+        "755 0 directory /var/enroot",
+        "700 1 directory /run/enroot/user-1",
+        "700 1 directory /var/enroot/user-1",
+    ):
+        assert line in said, done.stdout
+    # Nor does anything stay of what lay there.
+    assert not [line for line in said if "layer" in line or "user-7" in line]
 
 
 def test_an_image_without_pyxis_is_refused(tmp_path: Path) -> None:
