@@ -38,11 +38,9 @@ $(VENV)/.ready: requirements.txt requirements-dev.txt
 sandbox-up: setup
 	$(SANDBOX) up
 
-# A cluster of ParallelCluster may grow beyond what one machine holds.
-PCLUSTER_JOB := -e '{"trainium_training": {"nodes": 2, "processes_per_node": 2}}'
 # In an image, on storage of its own; the sandbox has both.
 EKS_JOB := -e @$${TRAINIUM_SANDBOX_DIR:-.sandbox}/eks.json
-demo: JOB = $(if $(filter pcluster,$(BACKEND)),$(PCLUSTER_JOB))$(if $(filter eks,$(BACKEND)),$(EKS_JOB))
+demo: JOB = $(if $(filter eks,$(BACKEND)),$(EKS_JOB))
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
 	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(JOB) $(ARGS)
 

@@ -62,9 +62,12 @@ parallelcluster_python: {sys.executable}
 parallelcluster_configuration:
   scaledown_idletime: 1
 
-# A process a NeuronCore would be 32 a host; this machine's CPUs carry two.
-trainium_training:
-  processes_per_node: 2
+# A process a NeuronCore would be 32 a host; this machine's CPUs carry two, and two hosts of a ParallelCluster,
+# which grows with its jobs. GPUs get no training.
+trainium_training: >-
+  {{{{ {{}} if not __trainium_neuron | default(true) | bool
+     else {{'processes_per_node': 2, 'nodes': 2}} if trainium_backend | default('ec2') == 'pcluster'
+     else {{'processes_per_node': 2}} }}}}
 
 # The containers' cgroups are read-only, and so is their limit of open files.
 efa_nofile: 16384

@@ -11,7 +11,7 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import f
 
 @takes(str, "the name of a preset such as 'trn1'")
 def pcluster_summary(preset: Any, variables: Any = None) -> dict[str, Any]:
-    """Type, greatest number, shared folder and kind of devices of the nodes of a preset with variables laid upon it."""
+    """What is to be known of the nodes of a preset with variables laid upon it, before there are any."""
     if not isinstance(variables or {}, dict):
         raise ValueError(f"it takes variables of pcluster_config, not {variables!r}")
     return summary(preset, variables or {})._asdict()

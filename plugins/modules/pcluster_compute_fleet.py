@@ -25,8 +25,8 @@ options:
     required: true
   owner:
     description:
-      - Whose cluster it is, the tag C(trainium:owner). A cluster of the name that is another owner's, or that carries no tag
-        C(trainium:cluster) with its name, is refused; sessions of one IAM role are one owner.
+      - Whose cluster it is, the tag C(trainium:owner). Sessions of one IAM role are one owner.
+      - A cluster that is another owner's, or carries no tag C(trainium:cluster) with its name, is refused.
       - Without it, a cluster that carries an owner's tag is refused, and any other is taken.
     type: str
   state:

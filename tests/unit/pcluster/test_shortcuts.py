@@ -8,6 +8,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.filter.pcluster_summary import pcluster_summary
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.arguments import SYSTEMS
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.presets import PRESETS, with_preset
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.render import render
 
@@ -110,6 +111,43 @@ def test_the_summary_of_variables(preset: str, variables: Item, expected: tuple[
 )
 def test_which_clusters_have_neuron_devices(preset: str, variables: Item, expected: bool) -> None:
     assert pcluster_summary(preset, variables)["neuron"] is expected
+
+
+@pytest.mark.parametrize(
+    ("system", "user"),
+    [
+        *[("ubuntu2204", "ubuntu"), ("alinux2023", "ec2-user"), ("rhel9", "ec2-user"), ("rocky9", "rocky")],
+        *[("", "ubuntu"), (None, "ubuntu")],
+    ],
+)
+def test_who_logs_in_to_an_operating_system(system: str | None, user: str) -> None:
+    assert pcluster_summary("trn1", {"os": system})["user"] == user
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_that_is_whom_the_library_names(system: str) -> None:
+    from pcluster.constants import OS_MAPPING
+
+    assert pcluster_summary("trn1", {"os": system})["user"] == OS_MAPPING[system]["user"]
+
+
+BLOCK = {"capacity_reservation": {"id": "cr-0a1b2c3d4e5f60001"}}
+
+
+@pytest.mark.parametrize(
+    ("preset", "variables", "expected"),
+    [
+        ("trn1", {}, {}),
+        ("trn1", BLOCK, {"": "cr-0a1b2c3d4e5f60001", "compute1": "cr-0a1b2c3d4e5f60001"}),
+        ("trn1", own(**BLOCK), {"": "cr-0a1b2c3d4e5f60001", "compute1": "cr-0a1b2c3d4e5f60001"}),
+        ("trn1", {"capacity_reservation": {"id": RESERVATION}, "queues": [{"name": "compute1", **BLOCK}]},
+         {"": "cr-0a1b2c3d4e5f60001", "compute1": "cr-0a1b2c3d4e5f60001"}),
+        ("multi_queue", {"queues": [{"name": "debug", **BLOCK}]}, {"debug": "cr-0a1b2c3d4e5f60001"}),
+        ("trn1", {"capacity_reservation": {"resource_group_arn": GROUP}}, {}),
+    ],
+)  # fmt: skip
+def test_which_reservation_a_queue_has(preset: str, variables: Item, expected: Item) -> None:
+    assert pcluster_summary(preset, variables)["reservations"] == expected
 
 
 def test_timeouts_are_what_was_given() -> None:

@@ -15,22 +15,41 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 HOME = "/home"
 # Volumes of the head node: not for what all nodes read and write at once.
 _SMALL = ("ebs",)
+# Who logs in, by the beginning of an operating system's name (OS_MAPPING of the library's constants.py).
+_USERS = {"alinux": "ec2-user", "rhel": "ec2-user", "rocky": "rocky"}
 
 
 class Summary(NamedTuple):
     """``instance_type`` and greatest ``node_count`` of the queue that trains; where the nodes share large files.
 
-    ``neuron``: whether a queue has nodes with Neuron devices, or may have.
+    ``neuron``: whether a queue has nodes with Neuron devices, or may have. ``user``: who logs in. ``reservations``: the
+    capacity reservation of each queue that names one, the queue that trains as ``""`` too.
     """
 
     instance_type: str = "trn1.32xlarge"
     node_count: int = 2
     shared_dir: str = HOME
     neuron: bool = True
+    user: str = "ubuntu"
+    reservations: Mapping[str, str] = {}
 
 
 def _kinds(resource: Mapping[str, Any]) -> list[str]:
     return [str(one) for one in [resource.get("instance_type"), *(resource.get("instance_types") or [])] if one]
+
+
+def _reservations(queues: list[Mapping[str, Any]]) -> dict[str, str]:
+    found = {}
+    for number, queue in enumerate(queues):
+        targets = [part.get("capacity_reservation") or {} for part in (queue, *queue["compute_resources"])]
+        identity = next((str(one["id"]) for one in targets if one.get("id")), "")
+        if identity:
+            found.update({str(queue.get("name")): identity, **({"": identity} if number == 0 else {})})
+    return found
+
+
+def _user(system: str) -> str:
+    return next((user for start, user in _USERS.items() if system.startswith(start)), Summary().user)
 
 
 def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
@@ -42,6 +61,7 @@ def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
         kind = next(iter(_kinds(resource)), Summary().instance_type)
         count = int(resource.get("max_count") or resource.get("min_count") or Summary().node_count)
         all_kinds = [one for queue in queues for part in queue["compute_resources"] for one in _kinds(part)]
+        reservations = _reservations(queues)
         folders = [
             "/" + str(item["mount_dir"]).lstrip("/")
             for item in merged.get("shared_storage") or []
@@ -49,4 +69,6 @@ def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
         ]
     except (TrainiumError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Summary()
-    return Summary(kind, count, next(iter(folders), HOME), not all_kinds or any(map(is_neuron, all_kinds)))
+    neuron = not all_kinds or any(map(is_neuron, all_kinds))
+    user = _user(str(merged.get("os") or ""))
+    return Summary(kind, count, next(iter(folders), HOME), neuron, user, reservations)
