@@ -29,7 +29,9 @@ options:
       - Without it the configuration is refused, because ParallelCluster would let in the whole Internet.
     type: str
   ssm_access:
-    description: Whether all nodes get the policy for Session Manager; yes unless the preset says otherwise.
+    description:
+      - Whether all nodes get the policy for Session Manager. With it every user of a node may read all parameters of
+        Systems Manager in the account.
     type: bool
   iam_policies:
     description: ARNs of further policies for all nodes.

@@ -357,5 +357,5 @@ WARNED: dict[str, tuple[Break, str]] = {
         put("HeadNode/LocalStorage/RootVolume/Encrypted", False),
         "HeadNode/LocalStorage/RootVolume/Encrypted",
     ),
-    "no way in": (several(put("HeadNode/Ssh/KeyName", None), put("HeadNode/Iam", None)), "HeadNode/Ssh/KeyName"),
+    "no way in": (put("HeadNode/Ssh/KeyName", None), "HeadNode/Ssh/KeyName"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -129,8 +130,14 @@ def test_the_training_clusters_share_their_storage(preset: str) -> None:
     for queue in queues_of(configuration):
         assert queue["ComputeSettings"]["LocalStorage"]["EphemeralVolume"] == {"MountDir": "/local_scratch"}
     assert configuration["HeadNode"]["InstanceType"] == "m5.8xlarge"
-    policies = [item["Policy"] for item in configuration["HeadNode"]["Iam"]["AdditionalIamPolicies"]]
-    assert policies == ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"]
+
+
+def test_nodes_read_the_parameters_of_the_account_only_where_that_is_wanted() -> None:
+    assert "AmazonSSMManagedInstanceCore" not in json.dumps([configuration_of(preset) for preset in ALL_PRESETS])
+    configuration = configuration_of("gpu", ssm_access=True)
+    for node in (configuration["HeadNode"], *queues_of(configuration)):
+        policies = [item["Policy"] for item in node["Iam"]["AdditionalIamPolicies"]]
+        assert policies == ["arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore"]
 
 
 def test_trn1_with_a_reservation_by_id_or_by_group() -> None:

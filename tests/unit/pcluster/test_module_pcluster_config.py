@@ -65,7 +65,9 @@ def test_a_configuration_is_written_once(run: Any, tmp_path: Path) -> None:
 
 def test_errors_are_all_named_and_nothing_is_written(run: Any, tmp_path: Path) -> None:
     dest = tmp_path / "bert.yaml"
-    result = run(dest=str(dest), preset="trn1", min_count=5, overrides={"Hello": 1})
+    # Without a key, Session Manager is the way in.
+    wrong = {"preset": "trn1", "min_count": 5, "ssm_access": True, "overrides": {"Hello": 1}}
+    result = run(dest=str(dest), **wrong)
     assert result["failed"]
     assert not dest.exists()
     for words in (
@@ -76,7 +78,7 @@ def test_errors_are_all_named_and_nothing_is_written(run: Any, tmp_path: Path) -
     ):
         assert words in result["msg"], result["msg"]
     assert {finding["severity"] for finding in result["findings"]} == {"error"}
-    warned = run(lint="warn", dest=str(dest), preset="trn1", min_count=5, overrides={"Hello": 1})
+    warned = run(lint="warn", dest=str(dest), **wrong)
     assert not warned["failed"]
     assert warned["findings"] == result["findings"]
     assert dest.exists()

@@ -95,7 +95,7 @@ def iam_section(variables: Variables, node: Variables, scripts: Iterable[Section
             return {name: node[key]}
     section: Section = {}
     policies = [*(variables.get("iam_policies") or []), *(node.get("iam_policies") or [])]
-    if variables.get("ssm_access", True):
+    if variables.get("ssm_access"):
         policies.insert(0, f"arn:{partition(str(variables.get('region') or ''))}:iam::aws:policy/{SSM_POLICY}")
     if policies:
         section["AdditionalIamPolicies"] = [{"Policy": policy} for policy in dict.fromkeys(policies)]

@@ -43,7 +43,6 @@ _TRAINING: Variables = {
     "shared_storage": [_APPS, _LUSTRE],
     "ephemeral_dir": "/local_scratch",
     "monitoring": {"dashboard": True},
-    "ssm_access": True,
 }
 _P4DE = {"name": "distributed-ml", "instance_type": "p4de.24xlarge", "min_count": 0, "max_count": 4}
 _TRAINING_P4DE: Variables = {**_TRAINING, "queues": [_queue("compute-gpu", _P4DE, job_exclusive_allocation=True)]}
