@@ -202,17 +202,20 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
     controller.environment = {"http_proxy": proxy, "no_proxy": "127.0.0.1"}
     controller.api.clear_calls()
     try:
-        through, page, silent, laptop, private_access, session, own_subnets, other, planted, shared = controller.cases(
-            ("network:callers", {"network_address_service": service}),
-            ("network:callers", {"network_address_service": f"{service}login"}),
-            ("network:callers", {"network_address_service": "http://127.0.0.1:9/"}),
-            ("network:reach", private),
-            ("network:reach", {**private, "trainium_private_access": True}),
-            ("network:reach", {**private, "trainium_connection": "ssm"}),
-            ("network:reach", {**private, "trainium_subnet_ids": ["subnet-1"]}),
-            ("network", {"trainium_owner": "somebody"}),
-            ("network", {"network_key_name": "planted"}),
-            ("network:key", {"network_key_name": NAME}),
+        through, page, silent, laptop, head, private_access, session, own_subnets, other, planted, shared = (
+            controller.cases(
+                ("network:callers", {"network_address_service": service}),
+                ("network:callers", {"network_address_service": f"{service}login"}),
+                ("network:callers", {"network_address_service": "http://127.0.0.1:9/"}),
+                ("network:reach", private),
+                ("network:reach", {**private, "trainium_backend": "pcluster"}),
+                ("network:reach", {**private, "trainium_private_access": True}),
+                ("network:reach", {**private, "trainium_connection": "ssm"}),
+                ("network:reach", {**private, "trainium_subnet_ids": ["subnet-1"]}),
+                ("network", {"trainium_owner": "somebody"}),
+                ("network", {"network_key_name": "planted"}),
+                ("network:key", {"network_key_name": NAME}),
+            )
         )
     finally:
         controller.environment = {}
@@ -222,6 +225,7 @@ def test_what_cannot_work_is_refused_in_one_sentence(controller: Controller, mad
     assert "could not be learned from http://127.0.0.1:9/" in silent
     assert "set trainium_ssh_allowed_cidrs to the networks from which you use ssh" in silent
     assert laptop.startswith(f"Nobody could log in to the nodes of {NAME}: trainium_public_ip is none, there is no")
+    assert head == laptop.replace("trainium_connection to ssm, ", "")
     assert private_access == session == own_subnets == ""
     assert other.startswith(f"The cluster {NAME} in us-west-2 belongs to arn:aws:")
     assert "and you are somebody; take another trainium_cluster_name" in other

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -431,7 +432,7 @@ def test_the_commands_of_the_documentation_are_there() -> None:
     for command in commands:
         if command.startswith("make "):
             done = subprocess.run(
-                ["make", "-n", *command.split()[1:]], cwd=REPOSITORY, capture_output=True, check=False
+                ["make", "-n", *shlex.split(command)[1:]], cwd=REPOSITORY, capture_output=True, check=False
             )
             assert done.returncode == 0, command
         else:

@@ -63,3 +63,19 @@ def test_fleet_names_the_call_for_each_resource(slurm: ModuleType) -> None:
 def test_partitions_map_to_their_nodes(slurm: ModuleType) -> None:
     found = settings({"Name": "one", "InstanceType": "m5.large", "MaxCount": 2})
     assert json.loads(slurm.partitions(found)) == {"train": "train-dy-one-[1-2]"}
+
+
+def node(name: str, state: str, reason: str = "") -> str:
+    told = f"   Reason={reason} [slurm@2026-11-26T02:00:00]\n" if reason else ""
+    return f"NodeName={name} Arch=x86_64 CoresPerSocket=1\n   State={state} ThreadsPerCore=1\n{told}\n"
+
+
+def test_only_nodes_that_are_taken_for_rebooted_are_resumed(cookbook: Callable[[str], ModuleType]) -> None:
+    shown = (
+        node("train-st-trn1-1", "DOWN+CLOUD", "Node unexpectedly rebooted")
+        + node("train-st-trn1-2", "IDLE+CLOUD")
+        + node("train-st-trn1-3", "DOWN+CLOUD", "Not responding")
+        + node("train-st-trn1-4", "DOWN*+CLOUD+NOT_RESPONDING", "Node unexpectedly rebooted")
+        + node("train-st-trn1-5", "IDLE+CLOUD", "Node unexpectedly rebooted")
+    )
+    assert cookbook("scontrol").rebooted(shown) == ["train-st-trn1-1", "train-st-trn1-4"]

@@ -1,4 +1,10 @@
-"""scontrol of the distribution, with the instance ids that newer releases of Slurm keep for each node."""
+"""scontrol of the distribution, with the instance ids that newer releases of Slurm keep for each node.
+
+A machine has started long before its slurmd; here slurmd says that they started together, in whole seconds and as of
+the time at which its word arrives. On a busy machine that may be later than slurmctld first heard of the node, which is
+a reboot to it, and the node is down. Who asks for the nodes finds it resumed: clustermgtd would replace it, and after
+ten such nodes take the queue for broken.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +54,28 @@ def main(arguments: list[str]) -> int:
         return subprocess.run([REAL, *rest], check=False).returncode if len(rest) > 2 else 0
     if arguments[:1] == ["show"] and arguments[1:2] in (["node"], ["nodes"]):
         done = subprocess.run([REAL, *arguments], stdout=subprocess.PIPE, text=True, check=False)
+        if _resumed(done.stdout):
+            done = subprocess.run([REAL, *arguments], stdout=subprocess.PIPE, text=True, check=False)
         known = _read()
         sys.stdout.write(re.sub(r"^NodeName=(\S+).*$", lambda line: _with_id(line, known), done.stdout, flags=re.M))
         return done.returncode
     return subprocess.run([REAL, *arguments], check=False).returncode
+
+
+def rebooted(shown: str) -> list[str]:
+    """The nodes that are down for a reboot that was none, of what ``scontrol show nodes`` says."""
+    nodes = re.split(r"^(?=NodeName=)", shown, flags=re.M)
+    down = [one for one in nodes if re.search(r"\bState=\S*DOWN", one) and "Reason=Node unexpectedly rebooted" in one]
+    return [one.split(None, 1)[0].partition("=")[2] for one in down]
+
+
+def _resumed(shown: str) -> bool:
+    """Resume them, if this user may; whether there were any."""
+    names = rebooted(shown)
+    if names:
+        resume = [REAL, "update", f"nodename={','.join(names)}", "state=resume", "reason=Node start up"]
+        subprocess.run(resume, capture_output=True, check=False)
+    return bool(names)
 
 
 def _with_id(line: re.Match[str], known: dict[str, str]) -> str:
