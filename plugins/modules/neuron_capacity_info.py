@@ -25,6 +25,13 @@ options:
     description: A capacity reservation, of which RV(ends_at) is asked.
     type: str
     default: ""
+  count:
+    description:
+      - A number of nodes of this type for whose vCPUs there should be room in the account's quota of On-Demand Instances,
+        beside what runs. No room is an error. Where Service Quotas may not be asked, there is a warning.
+      - V(0) asks nothing.
+    type: int
+    default: 0
 seealso:
   - module: trainium.cluster.efa_instance
 """
@@ -60,6 +67,7 @@ from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleA
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import check_quota
 
 
 def main() -> None:
@@ -67,6 +75,7 @@ def main() -> None:
         argument_spec={
             "instance_type": {"type": "str", "required": True},
             "capacity_reservation_id": {"type": "str", "default": ""},
+            "count": {"type": "int", "default": 0},
         },
         supports_check_mode=True,
     )
@@ -77,6 +86,9 @@ def main() -> None:
         if ec2.describe_instance_type(client, kind) is None:
             raise TrainiumError(f"EC2 does not know the instance type {kind} in this region; check instance_type")
         zones = ec2.zones_offering(client, kind)
+        if module.params["count"] > 0:
+            wanted = {"instance_type": kind, "market": "on-demand"}
+            check_quota(client, module.client("service-quotas"), wanted, module.params["count"], module.warn)
         found = ec2.describe_capacity_reservation(client, reservation) if reservation else {}
         if found is None:
             raise TrainiumError(f"There is no capacity reservation {reservation}; check capacity_reservation_id")

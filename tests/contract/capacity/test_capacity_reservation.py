@@ -323,3 +323,14 @@ def test_many_pages(reservations: Reservations) -> None:
 def test_refused_without_a_call(reservations: Reservations, change: Result, words: str) -> None:
     assert words in reservations.refused(**change)
     assert reservations.cloud.api.calls() == []
+
+
+def test_a_quota_without_room_for_the_nodes(cloud: Account) -> None:
+    cloud.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 128})
+    asked = {"instance_type": "trn1.32xlarge"}
+    assert not cloud.run("neuron_capacity_info", {**asked, "count": 1}).get("failed")
+    assert not cloud.run("neuron_capacity_info", asked).get("failed")
+    said = cloud.run("neuron_capacity_info", {**asked, "count": 2})["msg"]
+    assert said.startswith(
+        "neuron_capacity_info: 2 x trn1.32xlarge need 256 vCPUs, and the quota 'Running On-Demand Trn"
+    )

@@ -57,7 +57,7 @@ def test_a_cluster_comes_and_goes_with_its_policies(site: Site) -> None:
     delete(site, "demo")
     assert site.left() == {}
     # From the region's bucket of ParallelCluster nothing is read here.
-    assert set(idle(site.api.needs("cluster"), *CLUSTER)) == OURS | {"ReadItsFiles"}
+    assert set(idle(site.api.needs("cluster"), *CLUSTER)) == OURS | {"ReadItsFiles", "LookAtTheQuota"}
 
 
 def test_without_a_statement_a_stack_is_taken_back_and_says_why(site: Site) -> None:

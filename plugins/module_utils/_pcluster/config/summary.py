@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -38,7 +38,7 @@ def _kinds(resource: Mapping[str, Any]) -> list[str]:
     return [str(one) for one in [resource.get("instance_type"), *(resource.get("instance_types") or [])] if one]
 
 
-def _reservations(queues: list[Mapping[str, Any]]) -> dict[str, str]:
+def _reservations(queues: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     found = {}
     for number, queue in enumerate(queues):
         targets = [part.get("capacity_reservation") or {} for part in (queue, *queue["compute_resources"])]
