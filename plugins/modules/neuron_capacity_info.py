@@ -27,7 +27,7 @@ options:
     default: ""
   count:
     description:
-      - A number of nodes of this type for whose vCPUs there should be room in the account's quota of On-Demand Instances,
+      - A number of nodes of this type for whose vCPUs there has to be room in the account's quota of On-Demand ones,
         beside what runs. No room is an error. Where Service Quotas may not be asked, there is a warning.
       - V(0) asks nothing.
     type: int
