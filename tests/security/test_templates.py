@@ -100,6 +100,7 @@ SCRIPTS: dict[str, list[Script]] = {
     "efa/templates/trainium-efa.sh.j2": [Script({"__efa_library_folder": "/opt/amazon/efa/lib"})],
     "efa/files/environment.sh": [],
     "parallelcluster/templates/python.sh.j2": [],
+    "parallelcluster/files/containers.sh": [],
     "neuron/templates/trainium-neuron.sh.j2": [],
     "diagnose/files/gather.sh": [],
     "training_job/templates/batch.j2": [],
