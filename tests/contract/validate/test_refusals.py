@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Account
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import PCLUSTER, warm_python
 
 Item = dict[str, Any]
 CASES: list[Item] = yaml.safe_load(Path(__file__).with_name("refusals.yml").read_text(encoding="utf-8"))
@@ -170,6 +170,25 @@ def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, 
     assert done.returncode == 2, done.stdout
     text = " ".join((done.stdout + done.stderr).split())
     assert sentence in text, text[-3000:]
+    assert cloud.api.writes() == []
+
+
+def test_a_cluster_of_gpus_is_taken_and_trains_nothing(cloud: Account, tmp_path: Path) -> None:
+    cloud.api.clear_calls()
+    environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"}
+    variables = {
+        "trainium_backend": "pcluster",
+        "parallelcluster_preset": "gpu",
+        "parallelcluster_python": warm_python(*PCLUSTER),
+        "trainium_private_access": True,
+    }
+    (tmp_path / "node.json").write_text(json.dumps({"all": {"children": {"head": {"hosts": {"node-1": LOCAL}}}}}))
+    training = PLAYBOOK.with_name("training.yml")
+    node = ("--inventory", str(tmp_path / "node.json"))
+    done = play(tmp_path, *node, "--extra-vars", json.dumps(variables), str(PLAYBOOK), str(training), **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "are p4d.24xlarge without Neuron devices, and trainium_training names nothing" in done.stdout
+    assert "training_job" not in done.stdout
     assert cloud.api.writes() == []
 
 
