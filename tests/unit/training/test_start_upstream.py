@@ -153,3 +153,23 @@ def test_the_trainer_goes_on_from_a_checkpoint_that_has_its_state(folder: Path) 
     given, text = start(folder, *arguments, TRAINIUM_RESUME="1")
     assert given == ["--resume_from_checkpoint", str(folder / "output" / "checkpoint-1000")]
     assert "checkpoint-1500 is not whole and passed over" in text
+
+
+def test_events_of_each_start_stay_where_the_script_empties_its_folder(folder: Path) -> None:
+    """As logger.py of Llama 3 70B does it: shutil.rmtree(tb_dir), whatever a start before has written there."""
+    (folder / "shows.py").write_text(
+        "import json, os, shutil, sys\nfrom beside import VALUE\n"
+        "place = sys.argv[sys.argv.index('--tb_dir') + 1]\n"
+        "if os.path.exists(place):\n    shutil.rmtree(place)\n"
+        "os.makedirs(place)\nopen(place + '/events', 'w').write(os.environ['SAYS'])\n"
+        "print(json.dumps(sys.argv[1:]), VALUE, __name__)\n",
+        encoding="utf-8",
+    )
+    place = folder / "output" / "tensorboard"
+    arguments = ("--start_tensorboard", "tb_dir", "--tb_dir", str(place))
+    for says in ("first", "second"):
+        start(folder, *arguments, SAYS=says, TRAINIUM_RESUME="1")
+    # What is computed in a trial run is no result.
+    start(folder, *arguments, SAYS="trial", TRAINIUM_COMPILE="1")
+    assert [path.read_text() for path in sorted(place.rglob("events"))] == ["first", "second"]
+    assert [path.name for path in sorted(place.iterdir())] == ["start-0001", "start-0002"]

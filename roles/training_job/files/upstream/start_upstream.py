@@ -2,11 +2,12 @@
 """Start a training script that knows nothing of this collection, from its newest whole checkpoint where there is one.
 
 start_upstream.py --start_script SCRIPT [--start_checkpoints FOLDER] [--start_resume bert|nxd|trainer]
-                  [--start_keep_batch NAME ...] [--NAME VALUE ...]
+                  [--start_keep_batch NAME ...] [--start_tensorboard NAME] [--NAME VALUE ...]
 
 All other arguments go to the script, which lies beside this one. Those that ``--start_keep_batch`` names are for one
 node, and are divided by the number of nodes, as Neuron's own scripts do it in bash
-(``GRAD_ACCUM_USTEPS=$(($GRAD_ACCUM_USTEPS/$WORLD_SIZE_JOB))``): the global batch is the same on any number. Where
+(``GRAD_ACCUM_USTEPS=$(($GRAD_ACCUM_USTEPS/$WORLD_SIZE_JOB))``): the global batch is the same on any number. The folder
+in the argument that ``--start_tensorboard`` names is emptied by the script: each start gets one of its own in it. Where
 TRAINIUM_RESUME is 1, the script is given what makes it go on:
 
 bert     --resume_ckpt and the path of the newest ``ckpt_*.pt`` of the folder
@@ -47,6 +48,19 @@ def divided(arguments: Sequence[str], names: Sequence[str], nodes: int) -> list[
             print(f"training: warning: {nodes} nodes do not divide {name} {value}, batch is {share:.0%}", flush=True)
         result[place] = str(value // nodes)
     return result
+
+
+def with_own_events(arguments: Sequence[str], name: str, scratch: Path, compiling: bool) -> list[str]:
+    """The arguments with a new folder for TensorBoard's events in the one of this name; of a trial run they are gone.
+
+    What a start before has written there would be removed (logger.py of Llama 3 70B). One process writes, so that the
+    others may count its folder already.
+    """
+    place = list(arguments).index(f"--{name}") + 1
+    folder = Path(arguments[place])
+    numbers = [int(path.name[-4:]) for path in folder.glob("start-[0-9][0-9][0-9][0-9]")]
+    own = scratch / "events" if compiling else folder / f"start-{max(numbers, default=0) + 1:04}"
+    return [*arguments[:place], str(own), *arguments[place + 1 :]]
 
 
 def newest(folder: Path, pattern: str, whole: Callable[[Path], bool], before: int = 0) -> tuple[int, Path] | None:
@@ -128,6 +142,7 @@ def main() -> None:
     parser.add_argument("--start_checkpoints", type=Path, default=Path())
     parser.add_argument("--start_resume", choices=list(RESUME))
     parser.add_argument("--start_keep_batch", nargs="+", default=[])
+    parser.add_argument("--start_tensorboard")
     own, others = parser.parse_known_args()
     if own.start_keep_batch:
         nodes = int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"])
@@ -135,6 +150,8 @@ def main() -> None:
     compiling = is_set("TRAINIUM_COMPILE") or is_set("NEURON_EXTRACT_GRAPHS_ONLY")
     script = Path(__file__).parent / own.start_script
     with tempfile.TemporaryDirectory() as scratch:
+        if own.start_tensorboard:
+            others = with_own_events(others, own.start_tensorboard, Path(scratch), compiling)
         if own.start_resume and is_set("TRAINIUM_RESUME") and not compiling:
             others = RESUME[own.start_resume](others, own.start_checkpoints, Path(scratch))
         sys.argv = [str(script), *others]
