@@ -77,6 +77,7 @@ def training_job(
     shared: bool = False,
     block_ends_at: str = "",
     mounts: Sequence[str] = (),
+    sdk: str = "",
     site: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
@@ -96,6 +97,7 @@ def training_job(
             "shared": shared,
             "block_ends_at": plain(block_ends_at),
             "mounts": plain(list(mounts)),
+            "sdk": plain(sdk),
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

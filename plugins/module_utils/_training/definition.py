@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import (
     RefusedError,
     arguments,
@@ -23,7 +24,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.checks 
     limit_seconds,
     shown,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS, container
+from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS, container, sdk_of
+from ansible_collections.trainium.cluster.plugins.module_utils._training.parallel import check_nodes
 
 # What a key is where neither definition nor preset have it.
 DEFAULTS: dict[str, Any] = {
@@ -75,6 +77,8 @@ OF_A_SCRIPT = (
 )
 # What presets say of the nodes; it is no part of the job.
 OF_A_PRESET = ("needs", "dataset")
+# Neuron's SDK from which on it has PyTorch's own kind of device in the place of PyTorch/XLA.
+TORCH_NEURON = "2.33.0"
 NONE = "none"
 LAUNCHERS = ("slurm", "torchrun", *IN_PODS)
 # The job's folder ends in so many digits of the definition and then in those of the number of nodes.
@@ -90,8 +94,8 @@ def resolve(
     ``context``: ``directory`` (folder for jobs, data and output), ``venv_path``, ``launcher``, ``usable`` (names of the
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
     -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or ''),
-    ``shared`` (whether all nodes share ``directory``), ``mounts`` (folders with data) and ``block_ends_at`` (when the
-    nodes are gone, or '').
+    ``shared`` (whether all nodes share ``directory``), ``mounts`` (folders with data), ``sdk`` (of the environment, or
+    '') and ``block_ends_at`` (when the nodes are gone, or '').
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
@@ -107,6 +111,10 @@ def resolve(
         raise ValueError(f"training_job_launcher is {shown(context['launcher'])}; use one of {', '.join(LAUNCHERS)}.")
     whole = complete(definition, presets)
     check(whole)
+    if _is_for_xla(whole, sdk_of(whole["image"]) or str(context.get("sdk") or "")):
+        _refuse_asked_for(definition)
+        definition = merged(definition, {"compile": {"enabled": False}})
+        whole = complete(definition, presets)
     made = container(whole, context)
     digest = _digest(whole, context)
     stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
@@ -116,6 +124,7 @@ def resolve(
     # Of a preset only: what a user writes is taken as it is.
     whole = complete(definition, presets, {"{directory}": context["directory"], "{folder}": folder})
     least = min(int(whole["min_nodes"]) or count, count)
+    check_nodes(whole, count, least)
     if whole["tensorboard"] != "":
         check_path("tensorboard", whole["tensorboard"])
     # Not in the digest: one whose Capacity Block is extended stays the same job.
@@ -195,6 +204,23 @@ def _replaced(value: Any, tokens: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_replaced(one, tokens) for one in value]
     return value
+
+
+def _is_for_xla(whole: Mapping[str, Any], sdk: str) -> bool:
+    """Whether the step that compiles has nothing to run with: TorchNeuron of this SDK brings none for PyTorch/XLA."""
+    compiling = whole["compile"]
+    xla = compiling["enabled"] and compiling["command"][:1] == DEFAULTS["compile"]["command"]
+    return bool(xla and sdk and numbers(sdk) >= numbers(TORCH_NEURON))
+
+
+def _refuse_asked_for(definition: Mapping[str, Any]) -> None:
+    if definition.get("compile", {}).get("enabled"):
+        raise RefusedError(
+            "compile.enabled",
+            True,
+            f"neuron_parallel_compile is for XLA, and Neuron SDK {TORCH_NEURON} has TorchNeuron, which compiles in the "
+            "training: set it to false, or name a compile.command",
+        )
 
 
 def _limited(compiling: Mapping[str, Any]) -> dict[str, Any]:

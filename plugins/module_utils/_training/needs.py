@@ -11,14 +11,18 @@ from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instanc
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import find_system
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
-from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import NONE, OF_A_SCRIPT
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import (
+    NONE,
+    OF_A_SCRIPT,
+    TORCH_NEURON,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._training.image import sdk_of
 
 # The role installs packages with apt.
 PACKAGED = ("Debian", "Ubuntu")
 # What the environment has where a job does not say more.
 USUAL = ("transformers", "tokenizers", "h5py")
-_ALONE = numbers("2.33.0")
+_ALONE = numbers(TORCH_NEURON)
 _DATA = re.compile(r"\{directory\}(/data/[^\],]+)")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -264,3 +264,28 @@ def test_the_end_of_a_capacity_block_counts_where_it_is_earlier_and_makes_no_oth
     assert resolve({**OWN, "ends_at": "2030-01-31T12:30:00+02:00"}, **block)["ends_at"] == "2030-01-31T12:30:00+02:00"
     assert resolve({**OWN, "ends_at": "2031-01-31"}, **block)["ends_at"] == "2030-01-31T11:00:00Z"
     assert resolve(OWN, **block)["digest"] == resolve(OWN)["digest"]
+
+
+@pytest.mark.parametrize(
+    ("more", "context", "compiles"),
+    [
+        ({}, {"sdk": "2.29.1"}, True),
+        ({}, {"sdk": ""}, True),
+        ({}, {"sdk": "2.33.0"}, False),
+        ({"compile": {"enabled": False}}, {"sdk": "2.33.0"}, False),
+        # Whoever has a command of their own knows what it is for.
+        ({"compile": {"enabled": True, "command": ["mine"]}}, {"sdk": "2.33.0"}, True),
+        ({"image": "public.ecr.aws/neuron/a:2.9.0-sdk2.29.1-ubuntu24.04"}, {"sdk": "2.33.0"}, True),
+        ({"image": "public.ecr.aws/neuron/a:2.14.0-sdk2.33.0-ubuntu26.04"}, {"sdk": ""}, False),
+    ],
+)
+def test_torchneuron_has_no_step_that_compiles_for_xla(more: Any, context: Any, compiles: bool) -> None:
+    assert resolve(more, **context)["compile"]["enabled"] == compiles
+
+
+def test_asking_torchneuron_for_that_step_is_refused() -> None:
+    sentence = refusal({"compile": {"enabled": True}}, sdk="2.33.0")
+    assert sentence == (
+        "compile.enabled of the training job is 'True'; neuron_parallel_compile is for XLA, and Neuron SDK 2.33.0 has "
+        "TorchNeuron, which compiles in the training: set it to false, or name a compile.command."
+    )

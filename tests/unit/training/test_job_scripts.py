@@ -99,6 +99,17 @@ def test_compiling_is_checked_by_its_line_and_its_code(
     assert (job.folder / "end").read_text() == f"7 {code}\n"
 
 
+@pytest.mark.parametrize(("version", "code"), [("2.9.0.2.13.26312", 0), ("2.14.3.0.17", 1)])
+def test_torchneuron_is_not_compiled_for_xla(tmp_path: Path, version: str, code: int) -> None:
+    """Where a lock file or an image of one's own made the environment, the role does not know which one it has."""
+    job = Job(tmp_path, {"compile": {"enabled": True}})
+    (tmp_path / f"a venv/lib/python3.12/site-packages/torch_neuronx-{version}.dist-info").mkdir(parents=True)
+    done = job.run("job.sh", "compile", SAYS="Total failed compilations: 0")
+    assert done.returncode == code
+    assert (f"n 1 has TorchNeuron {version}, and neuron_parallel_compile is for XLA" in done.stderr) == bool(code)
+    assert bool(job.calls("torchrun")) == (not code)
+
+
 def test_what_any_script_may_go_by(tmp_path: Path) -> None:
     job = Job(tmp_path, {"checkpoint": {"steps": 5}, "time_limit": "10", "stop_before": 60})
     assert job.run("job.sh", "train", TRAINIUM_JOB_STARTED="4000000000").returncode == 0
