@@ -20,6 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     SAMPLES,
     Definition,
     fetched,
+    pinned,
     started,
 )
 
@@ -110,7 +111,7 @@ def _bert_large(name: str, mode: str, steps: int, length: int, sizes: tuple[int,
     output, data = f"{{directory}}/output/{name}{mode}", f"{_HDF5}_seqlen{length}"
     begun = started(
         "dp_bert_large_hf_pretrain_hdf5.py",
-        {"model": ["bert-large-uncased"], "only": ["config.json", "pytorch_model.bin"]},
+        {"model": [pinned("bert-large-uncased")], "only": ["config.json", "pytorch_model.bin"]},
         start_checkpoints=output,
         start_resume="bert",
         start_keep_batch="grad_accum_usteps",

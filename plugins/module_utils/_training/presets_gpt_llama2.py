@@ -20,6 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     NXD,
     Definition,
     fetched,
+    pinned,
     started,
     tokenized,
 )
@@ -77,7 +78,7 @@ def _neox(size: str, checksum: str, model: str, steps: int, tensor: int, warmup:
     files = (*_NEOX_FILES, (f"{script}/{script}.py", checksum))
     prepared = {
         **tokenized("EleutherAI/gpt-neox-20b", data),
-        "model": list(dict.fromkeys(["EleutherAI/gpt-neox-20b", model])),
+        "model": list(dict.fromkeys(map(pinned, ("EleutherAI/gpt-neox-20b", model)))),
         "only": ["*.json", "*.txt"],
     }
     return {

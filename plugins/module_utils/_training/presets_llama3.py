@@ -12,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     TOKEN,
     Definition,
     fetched,
+    pinned,
     started,
     tokenized,
 )
@@ -184,6 +185,7 @@ _LLAMA3_70B = _nxd(
         "num_kept_checkpoint": 3,
         "start_resume": "nxd",
         "tb_dir": "{directory}/output/llama3-70b/tensorboard",
+        "start_tensorboard": "tb_dir",
     },
 )
 
@@ -191,10 +193,10 @@ _LORA: Definition = {
     **started(
         "finetune_llama.py",
         {
-            "model": ["meta-llama/Llama-3.1-8B"],
+            "model": [pinned("meta-llama/Llama-3.1-8B")],
             # Not Meta's own format of the same weights.
             "only": ["*.json", "*.safetensors"],
-            "dataset": ["databricks/databricks-dolly-15k"],
+            "dataset": [pinned("databricks/databricks-dolly-15k")],
         },
         model_id="meta-llama/Llama-3.1-8B",
         output_dir="{directory}/output/llama3-8b-lora",

@@ -33,10 +33,26 @@ ENVIRONMENT: dict[str, str] = {
     # Filled before the training, once for all processes, which then read it offline.
     "HF_HOME": "{directory}/huggingface",
 }
+# Models and datasets of Hugging Face -> commit. Each was seen as the name of a folder in caches of the hub
+# (snapshots/), in two public repositories at least that have nothing to do with each other; the hub itself could not be
+# asked.
+HUB: dict[str, str] = {
+    "bert-large-uncased": "6da4b6a26a1877e173fca3225479512db81a5e5b",
+    "EleutherAI/gpt-neox-20b": "c292233c833e336628618a88a648727eb3dff0a7",
+    "meta-llama/Llama-2-7b-hf": "01c7f73d771dfac7d292323805ebc428287df4f9",
+    "meta-llama/Meta-Llama-3-8B": "8cde5ca8380496c9a6cc7ef3a8b46a0372a1d920",
+    "meta-llama/Llama-3.1-8B": "d04e592bb4f6aa9cfee91e2e20afa771667e1d4b",
+    "databricks/databricks-dolly-15k": "bdd27f4d94b9c1f951818a7da7fd7aeea5dbff1a",
+}
 START = "upstream/start_upstream.py"
 PREPARE = "upstream/prepare_upstream.py"
 # Models of Meta are given to those who have agreed to its licence, by their token.
 TOKEN = {"HF_TOKEN": ""}
+
+
+def pinned(name: str) -> str:
+    """The name with its commit, as prepare_upstream.py takes it; alone where none is known."""
+    return f"{name}@{HUB[name]}" if name in HUB else name
 
 
 def started(script: str, prepare: Definition, **args: Any) -> Definition:
@@ -58,10 +74,12 @@ def started(script: str, prepare: Definition, **args: Any) -> Definition:
 def tokenized(model: str, name: str, **args: Any) -> Definition:
     """The preparation of Wikipedia's text by the model's tokenizer, as Neuron's get_dataset.py does it."""
     return {
-        "model": [model],
+        "model": [pinned(model)],
         "only": ["tokenizer*", "special_tokens_map.json"],
         "script": "get_dataset.py",
         "makes": name,
+        # Of the text's dataset no commit is known, which is on the hub alone.
+        "corpus_revision": "main",
         "data": f"{{directory}}/data/{name}",
         **args,
     }

@@ -93,6 +93,19 @@ def test_fetches_one_commit_by_checksum(name: str) -> None:
         assert not file["checksum"].startswith("sha256:e3b0c442")
 
 
+# Of these no commit could be seen anywhere but on the hub itself.
+NEWEST = {"EleutherAI/pythia-6.9b"}
+
+
+@each
+def test_models_and_datasets_of_the_hub_are_of_one_commit(name: str) -> None:
+    brought = PRESETS[name].get("prepare", {}).get("args", {})
+    for one in [*brought.get("model", []), *brought.get("dataset", [])]:
+        assert one in NEWEST or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)
+        text = (DOCS / "training.md").read_text(encoding="utf-8")
+        assert one.replace("@", "` | `") in text or f"`{one}` | newest" in text
+
+
 @each
 def test_its_events_are_looked_for_where_it_writes_them(name: str) -> None:
     args, folder = PRESETS[name]["args"], PRESETS[name].get("tensorboard", "")
@@ -295,6 +308,7 @@ def row(name: str) -> str:
     preset = PRESETS[name]
     needs, prepare = preset.get("needs", {}), preset.get("prepare", {}).get("args", {})
     brought = [*prepare.get("model", []), *prepare.get("dataset", [])] if "model" in prepare else []
+    brought = [one.split("@")[0] for one in brought]
     data = preset.get("dataset", {}).get("source", "").rsplit("/", 1)[-1] or prepare.get("makes", "")
     checkpoint = preset.get("checkpoint", {})
     goes_on = checkpoint.get("shared") and checkpoint.get("resume", True)
