@@ -3,7 +3,9 @@
 usage: neuron_parallel_compile [--command collect|compile|clean|clear-locks|analyze] [COMMAND ...]
 
 The command is run with NEURON_EXTRACT_GRAPHS_ONLY=1, as the real tool does. SIMULATED_FAILED_COMPILATIONS sets how many
-of the graphs do not compile. An entry that is locked is waited for, for ever, as the real tool does.
+of the graphs do not compile. As with the real tool, an entry that is locked is waited for, for ever, one that has
+failed is tried again only with --retry_failed_compilation in NEURON_CC_FLAGS, and where nothing is left to compile
+there are no totals.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 GRAPHS = 6
+FAILED = "model.failed"  # the real tool keeps that in the entry in a form of its own
 CACHE = "/var/tmp/neuron-compile-cache"  # noqa: S108  # the real tool's default
+RETRY = "--retry_failed_compilation"
 COMMANDS = ("collect", "compile", "clean", "clear-locks", "analyze")
 
 
@@ -52,8 +56,9 @@ def compiler() -> str:
 
 def entries(root: Path, command: list[str]) -> list[Path]:
     """The cache's entries for the graphs of a command; the same for every number of steps."""
-    text = re.sub(r"\d+", "0", " ".join(command)) + os.environ.get("NEURON_CC_FLAGS", "")
-    flags = hashlib.sha256(os.environ.get("NEURON_CC_FLAGS", "").encode()).hexdigest()[:8]
+    given = os.environ.get("NEURON_CC_FLAGS", "").replace(RETRY, "").strip()
+    text = re.sub(r"\d+", "0", " ".join(command)) + given
+    flags = hashlib.sha256(given.encode()).hexdigest()[:8]
     names = [hashlib.sha256(f"{text} {graph}".encode()).hexdigest()[:20] for graph in range(GRAPHS)]
     return [root / f"neuronxcc-{compiler()}" / f"MODULE_{name}+{flags}" for name in names]
 
@@ -96,14 +101,23 @@ def collect(found: list[Path], command: list[str]) -> int:
 
 def compile_all(found: list[Path]) -> int:
     """Write what the compiler would; 1 where a graph did not compile."""
-    wanted = [entry for entry in found if (entry / "model.hlo_module.pb").exists()]
+    collected = [entry for entry in found if (entry / "model.hlo_module.pb").exists()]
+    wanted = [entry for entry in collected if not (entry / "model.done").exists()]
+    if RETRY not in os.environ.get("NEURON_CC_FLAGS", ""):
+        for entry in (entry for entry in wanted if (entry / FAILED).exists()):
+            say(f"Got a cached failed neff at {entry}/model.neff. Will skip compilation, please set {RETRY}")
+        wanted = [entry for entry in wanted if not (entry / FAILED).exists()]
+    if not wanted:
+        say("No todo hlos found in cache or hlo_tasklist, parallel_compile return before spawning workers....")
+        return 0
     failing = int(os.environ.get("SIMULATED_FAILED_COMPILATIONS") or 0)
     failed = min(failing, len(wanted))
     report = {}
     for place, entry in enumerate(wanted):
         if place < failed:
             say(f"Failed compilation of {entry}/model.hlo_module.pb", "ERROR")
-        elif not (entry / "model.done").exists():
+            (entry / FAILED).touch()
+        else:
             held = lock(entry)
             (entry / "model.neff").write_text("simulated\n", encoding="utf-8")
             (entry / "model.done").touch()

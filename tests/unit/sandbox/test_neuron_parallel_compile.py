@@ -39,6 +39,24 @@ def test_another_number_of_steps_has_the_same_graphs(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("model.neff"))) == 6
 
 
+def test_says_no_totals_where_nothing_is_left_to_compile(tmp_path: Path) -> None:
+    """As the real tool: parallel_compile returns before its report where the trial run has extracted no graph."""
+    run(tmp_path, "echo", "--steps", "10")
+    code, text = run(tmp_path, "echo", "--steps", "200")
+    assert code == 0
+    assert "No todo hlos found in cache or hlo_tasklist" in text
+    assert "Total" not in text
+
+
+def test_a_failed_graph_stays_so_until_it_is_told_to_try_again(tmp_path: Path) -> None:
+    run(tmp_path, "true", NEURON_CC_FLAGS="-O1", SIMULATED_FAILED_COMPILATIONS="2")
+    code, text = run(tmp_path, "true", NEURON_CC_FLAGS="-O1")
+    assert (code, "Got a cached failed neff at" in text, "No todo hlos" in text) == (0, True, True)
+    code, text = run(tmp_path, "true", NEURON_CC_FLAGS="-O1 --retry_failed_compilation")
+    assert (code, "Total graphs: 2" in text, "Total failed compilations: 0" in text) == (0, True, True)
+    assert len(list(tmp_path.rglob("model.neff"))) == 6
+
+
 def test_fails_with_the_command(tmp_path: Path) -> None:
     code, text = run(tmp_path, "sh", "-c", "exit 7")
     assert code == 7

@@ -88,6 +88,9 @@ def test_the_command_that_compiles_is_quoted_as_well(tmp_path: Path) -> None:
         ({"SAYS": "||PARALLEL_COMPILE||: Total failed compilations: 0"}, 0, ""),
         ({"SAYS": "||PARALLEL_COMPILE||: Total failed compilations: 3"}, 1, "said nothing like"),
         ({"SAYS": "Total failed compilations: 0", "ENDS_WITH": "4"}, 4, "ended with code 4"),
+        # All graphs were in the cache, as where another number of steps makes another job.
+        ({"SAYS": "No todo hlos found in cache or hlo_tasklist, parallel_compile return before"}, 0, ""),
+        ({"SAYS": "Got a cached failed neff at /c\nNo todo hlos found in cache"}, 1, "a graph that has failed before"),
     ],
 )
 def test_compiling_is_checked_by_its_line_and_its_code(
@@ -108,6 +111,25 @@ def test_torchneuron_is_not_compiled_for_xla(tmp_path: Path, version: str, code:
     assert done.returncode == code
     assert (f"n 1 has TorchNeuron {version}, and neuron_parallel_compile is for XLA" in done.stderr) == bool(code)
     assert bool(job.calls("torchrun")) == (not code)
+
+
+def test_a_graph_that_has_failed_is_compiled_again_and_has_the_same_flags_in_the_training(tmp_path: Path) -> None:
+    """Or the failure would be taken from the cache for ever; flags are part of what a graph is looked up by."""
+    job = Job(tmp_path, {"compile": {"enabled": True}, "env": {"NEURON_CC_FLAGS": "-O1"}})
+    for mode in ("compile", "train"):
+        job.run("job.sh", mode, SAYS="Total failed compilations: 0")
+        assert job.calls("torchrun")[-1][1]["NEURON_CC_FLAGS"] == "-O1 --retry_failed_compilation"
+    shutil.rmtree(tmp_path / "a venv")
+    shutil.rmtree(tmp_path / "work")
+    given = "--retry_failed_compilation -O2"
+    job = Job(tmp_path, {"compile": {"enabled": True}, "env": {"NEURON_CC_FLAGS": given}})
+    job.run("job.sh", "train")
+    assert job.calls("torchrun")[-1][1]["NEURON_CC_FLAGS"] == given
+    shutil.rmtree(tmp_path / "a venv")
+    shutil.rmtree(tmp_path / "work")
+    job = Job(tmp_path, {})
+    job.run("job.sh", "train")
+    assert "NEURON_CC_FLAGS" not in job.calls("torchrun")[-1][1]
 
 
 def test_what_any_script_may_go_by(tmp_path: Path) -> None:

@@ -170,6 +170,7 @@ def test_events_of_each_start_stay_where_the_script_empties_its_folder(folder: P
     for says in ("first", "second"):
         start(folder, *arguments, SAYS=says, TRAINIUM_RESUME="1")
     # What is computed in a trial run is no result.
-    start(folder, *arguments, SAYS="trial", TRAINIUM_COMPILE="1")
+    given, _text = start(folder, *arguments, "--metrics_file", "/m.json", SAYS="trial", TRAINIUM_COMPILE="1")
+    assert not given[given.index("--metrics_file") + 1].startswith("/m.json")
     assert [path.read_text() for path in sorted(place.rglob("events"))] == ["first", "second"]
     assert [path.name for path in sorted(place.iterdir())] == ["start-0001", "start-0002"]

@@ -154,6 +154,9 @@ def main() -> None:
             others = with_own_events(others, own.start_tensorboard, Path(scratch), compiling)
         if own.start_resume and is_set("TRAINIUM_RESUME") and not compiling:
             others = RESUME[own.start_resume](others, own.start_checkpoints, Path(scratch))
+        if compiling and "--metrics_file" in others:
+            # What is computed in a trial run is no result.
+            others[others.index("--metrics_file") + 1] = f"{scratch}/results.json"
         sys.argv = [str(script), *others]
         runpy.run_path(str(script), run_name="__main__")
 
