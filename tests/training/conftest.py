@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +28,22 @@ REQUIREMENTS = REPOSITORY / "sandbox" / "mirror" / "requirements-nodes.txt"
 LINE = re.compile(r"^LOG .* - \((\d+), (\d+)\) step_loss : (\S+) learning_rate : (\S+) ", re.MULTILINE)
 # A model that learns within seconds, on one core a process.
 MODEL = ["--batch_size=8", "--lr=0.005", "--warmup_steps=5", "--hidden_size=32", "--layers=1", "--heads=2"]
+
+
+@dataclass
+class Run:
+    """A training that has ended, or been ended."""
+
+    code: int
+    text: str
+    losses: dict[int, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.losses = {int(step): float(loss) for _epoch, step, loss, _rate in LINE.findall(self.text)}
+
+
+Train = Callable[..., Run]
+Once = Callable[[str, Callable[[Path], "Run | None"]], tuple[Path, Run]]
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +95,33 @@ def environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path
 
 
 @pytest.fixture(scope="session")
-def data(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Fill a folder once for all tests, also where several processes test at once; what its maker returned, too."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], Run | None]) -> tuple[Path, Run]:
+        folder, kept = base / f"once-{name}", base / f"once-{name}.json"
+        with (base / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not kept.exists():
+                # Of a process that failed here before.
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                run = make(folder) or Run(0, "")
+                kept.write_text(json.dumps([run.code, run.text]), encoding="utf-8")
+        return folder, Run(*json.loads(kept.read_text(encoding="utf-8")))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def data(python: Path, once: Once) -> Path:
     """Shards as the training reads them, made from a text with some order in it."""
-    folder = tmp_path_factory.mktemp("data")
+    return once("data", lambda folder: make_data(python, folder))[0] / "shards"
+
+
+def make_data(python: Path, folder: Path) -> None:
     words = [
         f"{one}{two}" for one in ("ba", "ke", "li", "mo", "nu", "ra") for two in ("den", "lor", "mis", "tak", "vu")
     ]
@@ -88,22 +130,6 @@ def data(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     prepare = [str(python), str(SCRIPTS / "bert_prepare.py"), "--corpus", str(folder / "text")]
     size = ["--vocabulary_size=200", "--sequence_length=32", "--predictions=5", "--shards=2"]
     subprocess.run([*prepare, "--output", str(folder / "shards"), *size], check=True)
-    return folder / "shards"
-
-
-@dataclass
-class Run:
-    """A training that has ended, or been ended."""
-
-    code: int
-    text: str
-    losses: dict[int, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.losses = {int(step): float(loss) for _epoch, step, loss, _rate in LINE.findall(self.text)}
-
-
-Train = Callable[..., Run]
 
 
 def free_port() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import SCRIPTS, Run, Train
+from tests.training.conftest import SCRIPTS, Once, Run, Train
 
 STEPS = 60
 # Sums of floats in another order; the log has four digits.
@@ -30,19 +31,38 @@ def checkpoints(folder: Path) -> list[int]:
     return sorted(json.loads(path.read_text(encoding="utf-8"))["step"] for path in folder.glob("ckpt_*.json"))
 
 
-_UNDISTURBED: list[Run] = []
+ACCUMULATED = "--grad_accum_usteps=2"
 
 
 @pytest.fixture
-def undisturbed(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def undisturbed(train: Train, once: Once) -> Run:
     """Two processes, from the first step to the last."""
-    if not _UNDISTURBED:
-        folder = tmp_path_factory.mktemp("undisturbed")
-        run = train(folder, f"--steps_this_run={STEPS}", "--grad_accum_usteps=2", processes=2)
-        assert run.code == 0, run.text
-        assert checkpoints(folder) == [STEPS]
-        _UNDISTURBED.append(run)
-    return _UNDISTURBED[0]
+    folder, run = once(
+        "undisturbed", lambda folder: train(folder, f"--steps_this_run={STEPS}", ACCUMULATED, processes=2)
+    )
+    assert run.code == 0, run.text
+    assert checkpoints(folder) == [STEPS]
+    return run
+
+
+@pytest.fixture
+def killed(train: Train, once: Once, tmp_path: Path) -> Run:
+    """Two processes that were killed after step 12; their checkpoints are in the test's folder."""
+    options = (f"--steps_this_run={STEPS}", ACCUMULATED)
+    ended = {"until": "(0, 12)", "with_signal": signal.SIGKILL, "TRAINIUM_CHECKPOINT_STEPS": "4"}
+    folder, run = once("killed", lambda folder: train(folder, *options, processes=2, **ended))
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return run
+
+
+@pytest.fixture
+def half(train: Train, once: Once, tmp_path: Path) -> Run:
+    """Two processes that have run to step 20; their checkpoints are in the test's folder."""
+    every = {"TRAINIUM_CHECKPOINT_STEPS": "5"}
+    folder, run = once("half", lambda folder: train(folder, "--steps_this_run=20", ACCUMULATED, processes=2, **every))
+    assert run.code == 0, run.text
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return run
 
 
 def test_learns(undisturbed: Run) -> None:
@@ -52,16 +72,13 @@ def test_learns(undisturbed: Run) -> None:
 
 @pytest.mark.parametrize("processes", [2, 1, 3])
 def test_killed_and_resumed_by_any_number_of_processes(
-    train: Train, undisturbed: Run, tmp_path: Path, processes: int
+    train: Train, undisturbed: Run, killed: Run, tmp_path: Path, processes: int
 ) -> None:
-    options = (f"--steps_this_run={STEPS}", "--grad_accum_usteps=2")
-    first = train(
-        tmp_path, *options, processes=2, until="(0, 12)", with_signal=signal.SIGKILL, TRAINIUM_CHECKPOINT_STEPS="4"
-    )
-    assert first.code != 0
-    assert STEPS not in first.losses
-    agree(first, undisturbed, range(1, 13))
+    assert killed.code != 0
+    assert STEPS not in killed.losses
+    agree(killed, undisturbed, range(1, 13))
     # After a requeue the arguments are the same, whatever the number of processes.
+    options = (f"--steps_this_run={STEPS}", ACCUMULATED)
     second = train(tmp_path, *options, processes=processes, SLURM_RESTART_COUNT="1")
     assert second.code == 0, second.text
     begun = re.search(r"^training: resumed from step (\d+)$", second.text, re.MULTILINE)
@@ -74,10 +91,8 @@ def test_killed_and_resumed_by_any_number_of_processes(
 
 
 @pytest.mark.parametrize("harm", ["truncated", "corrupt", "gone"])
+@pytest.mark.usefixtures("half")
 def test_passes_over_a_checkpoint_that_is_not_whole(train: Train, undisturbed: Run, tmp_path: Path, harm: str) -> None:
-    options = (f"--steps_this_run={STEPS}", "--grad_accum_usteps=2")
-    half = train(tmp_path, "--steps_this_run=20", options[1], processes=2, TRAINIUM_CHECKPOINT_STEPS="5")
-    assert half.code == 0, half.text
     newest = tmp_path / "ckpt_20.pt"
     content = bytearray(newest.read_bytes())
     if harm == "truncated":
@@ -87,7 +102,7 @@ def test_passes_over_a_checkpoint_that_is_not_whole(train: Train, undisturbed: R
         newest.write_bytes(content)
     else:
         newest.unlink()
-    rest = train(tmp_path, *options, processes=2)
+    rest = train(tmp_path, f"--steps_this_run={STEPS}", ACCUMULATED, processes=2)
     assert f"training: warning: {newest} is not whole and passed over" in rest.text
     assert "training: resumed from step 15" in rest.text
     agree(rest, undisturbed, range(16, STEPS + 1))
@@ -147,7 +162,7 @@ def test_saves_at_sigterm_though_nobody_reads_its_log(train: Train, tmp_path: Pa
 def test_a_node_that_lacks_the_checkpoint_is_sent_it(train: Train, undisturbed: Run, tmp_path: Path) -> None:
     """Without shared storage each node has its own; one node is replaced by an empty one."""
     folders = [tmp_path / "one", tmp_path / "two"]
-    options = (f"--steps_this_run={STEPS}", "--grad_accum_usteps=2")
+    options = (f"--steps_this_run={STEPS}", ACCUMULATED)
     half = train(folders, "--steps_this_run=20", options[1], TRAINIUM_CHECKPOINT_STEPS="10")
     assert half.code == 0, half.text
     assert [checkpoints(folder) for folder in folders] == [[10, 20], [10, 20]]
@@ -181,9 +196,9 @@ def test_a_run_that_has_ended_begins_anew(train: Train, tmp_path: Path) -> None:
     assert (third.code, third.losses) == (0, {})
 
 
+@pytest.mark.usefixtures("half")
 def test_another_training_in_the_same_folder_does_not_count(train: Train, tmp_path: Path) -> None:
-    train(tmp_path, "--steps_this_run=5")
-    other = train(tmp_path, "--steps_this_run=8", "--seed=7")
+    other = train(tmp_path, "--steps_this_run=24", "--seed=7")
     assert "resumed" not in other.text
     assert min(other.losses) == 1
 
@@ -193,11 +208,14 @@ def test_another_training_in_the_same_folder_does_not_count(train: Train, tmp_pa
 )
 def test_optimizers_and_precisions_learn_and_resume(train: Train, tmp_path: Path, extra: tuple[str, ...]) -> None:
     options = ("--max_steps=40", *extra)
-    whole = train(tmp_path / "whole", "--steps_this_run=40", *options)
+    whole = train(tmp_path / "whole", "--steps_this_run=40", *options, TRAINIUM_CHECKPOINT_STEPS="20")
     assert whole.code == 0, whole.text
     assert whole.losses[40] < whole.losses[1] - 0.2
-    train(tmp_path / "cut", "--steps_this_run=20", *options)
+    (tmp_path / "cut").mkdir()
+    for kept in (tmp_path / "whole").glob("ckpt_20.*"):
+        shutil.copy(kept, tmp_path / "cut")
     rest = train(tmp_path / "cut", "--steps_this_run=40", *options)
+    assert min(rest.losses) == 21
     agree(rest, whole, range(21, 41))
     # In a line to 0 at step 40: the last step is made with 1/35 of the peak.
     assert "(0, 40)" in rest.text
@@ -205,11 +223,11 @@ def test_optimizers_and_precisions_learn_and_resume(train: Train, tmp_path: Path
     assert f"learning_rate : {peak / 35:.2e}" in rest.text
 
 
+@pytest.mark.usefixtures("half")
 def test_refuses_in_one_sentence_what_cannot_be_divided(train: Train, tmp_path: Path) -> None:
-    train(tmp_path, "--steps_this_run=4", processes=2)
-    run = train(tmp_path, "--steps_this_run=8", "--batch_size=7", processes=2)
+    run = train(tmp_path, "--steps_this_run=24", "--batch_size=7", processes=2)
     assert run.code != 0
-    assert "A step of this training has 16 examples, which cannot be divided into micro-steps of 7" in run.text
+    assert "A step of this training has 32 examples, which cannot be divided into micro-steps of 7" in run.text
     assert "bert_data.py" not in run.text
 
 

@@ -1,6 +1,6 @@
 """What the tutorial's script reads, small: shards of one batch each, and a BERT in the place of bert-large-uncased.
 
-    prepare.py FOLDER SHARDS
+    prepare.py FOLDER SHARDS COMMIT
 
 Runs in the environment of the training. The script draws the order of the examples in a shard anew after a resume; in a
 shard of one batch the order does not matter.
@@ -36,9 +36,9 @@ def write_shard(path: Path, chance: np.random.Generator) -> None:
         file["next_sentence_labels"] = chance.integers(0, 2, BATCH).astype(np.int8)
 
 
-def write_model(cache: Path) -> None:
-    """As the Hugging Face Hub's cache has it."""
-    home, revision = cache / "hub" / "models--bert-large-uncased", 40 * "0"
+def write_model(cache: Path, commit: str) -> None:
+    """As prepare_upstream.py leaves the Hugging Face Hub's cache: a model by its commit, found by its name."""
+    home = cache / "hub" / "models--bert-large-uncased"
     config = BertConfig(
         vocab_size=200,
         hidden_size=32,
@@ -47,9 +47,9 @@ def write_model(cache: Path) -> None:
         intermediate_size=64,
         max_position_embeddings=LENGTH,
     )
-    BertForPreTraining(config).save_pretrained(home / "snapshots" / revision, safe_serialization=False)
+    BertForPreTraining(config).save_pretrained(home / "snapshots" / commit, safe_serialization=False)
     (home / "refs").mkdir()
-    (home / "refs" / "main").write_text(revision, encoding="utf-8")
+    (home / "refs" / "main").write_text(commit, encoding="utf-8")
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
     chance = np.random.default_rng(1)
     for shard in range(shards):
         write_shard(folder / "shards" / f"wikicorpus_training_{shard:03d}.hdf5", chance)
-    write_model(folder / "hf")
+    write_model(folder / "hf", sys.argv[3])
 
 
 if __name__ == "__main__":

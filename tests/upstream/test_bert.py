@@ -128,7 +128,10 @@ class Job:
 @pytest.fixture(scope="module")
 def prepared(upstream_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
-    command = [str(upstream_python), str(Path(__file__).with_name("prepare.py")), str(folder), str(SHARDS)]
+    (model,) = PRESETS["bert-large-phase1"]["prepare"]["args"]["model"]
+    name, commit = model.split("@")
+    assert name == "bert-large-uncased"
+    command = [str(upstream_python), str(Path(__file__).with_name("prepare.py")), str(folder), str(SHARDS), commit]
     subprocess.run(command, check=True)
     return folder
 
@@ -150,6 +153,10 @@ def test_compiled_trained_killed_and_resumed(jobs: tuple[Job, Job]) -> None:
     assert "||NEURON_PARALLEL_COMPILE||: Total failed compilations: 0" in compiled.text
     # A trial run's losses are no result.
     assert (compiled.losses, whole.checkpoints()) == ({}, [])
+    # As for a job that differs in what no graph has.
+    again = whole.run("compile")
+    assert again.code == 0, again.text[-5000:]
+    assert "No todo hlos found in cache" in again.text
 
     undisturbed = whole.run("train")
     assert undisturbed.code == 0, undisturbed.text[-5000:]
