@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -119,6 +120,8 @@ class Job:
         }
         self.job = resolve({**own, **definition, "cache": cache}, {}, context)
         self.folder = Path(self.job["folder"])
+        # Where its programs run.
+        self.place = Path(f"/tmp/trainium.{os.getuid()}.{self.job['digest']}")  # noqa: S108
         self.folder.mkdir(parents=True)
         variables = {
             "__training_job": self.job,
@@ -144,6 +147,9 @@ class Job:
     def run(self, name: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         process = self.start(name, *arguments, **environment)
         output, errors = process.communicate()
+        assert not (self.place / "spoiled").exists()
+        if not self.place.is_symlink():
+            shutil.rmtree(self.place, ignore_errors=True)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def start(self, name: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:

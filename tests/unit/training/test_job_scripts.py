@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,42 @@ def test_a_graph_that_has_failed_is_compiled_again_and_has_the_same_flags_in_the
     job = Job(tmp_path, {})
     job.run("job.sh", "train")
     assert "NEURON_CC_FLAGS" not in job.calls("torchrun")[-1][1]
+
+
+def test_its_programs_run_where_nobody_else_writes(tmp_path: Path) -> None:
+    """In /tmp anybody could lay a multiprocessing.py, which ``python -c`` imports before Python's own."""
+    job = Job(tmp_path, {})
+    (tmp_path / "others").mkdir()
+    job.place.symlink_to(tmp_path / "others")
+    try:
+        done = job.run("job.sh", "train")
+    finally:
+        job.place.unlink()
+    assert done.returncode == 1
+    assert f"{job.place} on " in done.stderr
+    assert job.calls("torchrun") == []
+    assert job.run("job.sh", "train").returncode == 0
+    assert job.calls("torchrun")[-1][1]["PWD"] == str(job.place)
+
+
+@pytest.mark.parametrize("there", ["nothing", "a folder", "a link", "a file"])
+def test_a_folder_of_its_own_is_that_or_refused(tmp_path: Path, there: str) -> None:
+    """Of the place where programs run, and of the compile cache, whose programs the device runs."""
+    job, folder = Job(tmp_path, {}), tmp_path / "own"
+    if there == "a folder":
+        folder.mkdir(mode=0o777)
+    elif there == "a link":
+        folder.symlink_to(tmp_path)
+    elif there == "a file":
+        folder.touch()
+    code = '. "$1"/restart.sh; own_folder "$2"; echo made'
+    done = subprocess.run(["bash", "-c", code, "_", job.folder, folder], capture_output=True, text=True, check=False)
+    if there in ("a link", "a file"):
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"{folder} on ") and done.stderr.endswith("who runs the job; remove it.\n")
+        return
+    assert done.stdout == "made\n"
+    assert folder.stat().st_mode & 0o777 == 0o700
 
 
 def test_what_any_script_may_go_by(tmp_path: Path) -> None:
