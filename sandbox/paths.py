@@ -80,6 +80,11 @@ class Paths:
         return self.root / "logs"
 
     @property
+    def playbooks(self) -> Path:
+        """The logs of playbooks, and how long their phases took."""
+        return self.logs / "playbooks"
+
+    @property
     def hosts(self) -> Path:
         return self.root / "hosts"
 

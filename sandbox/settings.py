@@ -113,6 +113,7 @@ def environment(paths: Paths) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
         "ANSIBLE_INVENTORY": str(paths.inventory),
         "TRAINIUM_REPORT_DIR": str(paths.reports),
+        "TRAINIUM_LOG_DIR": str(paths.playbooks),
         "ANSIBLE_PRIVATE_KEY_FILE": str(paths.ssh_key),
         "TRAINIUM_KNOWN_HOSTS": str(paths.ssh_key.with_name("known_hosts")),
         "PATH": os.pathsep.join(

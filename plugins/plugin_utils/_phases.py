@@ -1,0 +1,72 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the callback phases knows of a phase, and of a task in it. Private to this collection."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "playbooks"
+# What goes on in each of the collection's playbooks.
+ABOUT = {
+    "validate": "variables, then the account",
+    "network": "VPC, subnets, security groups",
+    "compute": "nodes are launched",
+    "nodes": "software on the nodes, and a check of each",
+    "training": "data, compilation, training, report",
+    "teardown": "everything of the cluster is deleted",
+    "update_nodes": "software of ParallelCluster's nodes",
+    "image": "an image for the nodes",
+    "diagnose": "logs, faults, remedies",
+}
+# In these phases something is started that goes on, and is paid for, without the run.
+LASTING = ("compute", "nodes", "training")
+
+
+def is_due(seconds: int) -> bool:
+    """Whether a phase says at this second that it still goes on: often at first, seldom where it takes hours."""
+    if seconds < 60:
+        return seconds in (15, 30)
+    return seconds % (60 if seconds < 600 else 300 if seconds < 7200 else 1800) == 0
+
+
+def short(task: Any) -> str:
+    """What a task is called, without the collection's name in front of its role."""
+    return str(task.get_name()).strip().replace("trainium.cluster.", "", 1)
+
+
+def is_rescued(task: Any) -> bool:
+    """Whether something is there to mend a failure of the task."""
+    inner, outer = task, task._parent
+    while outer is not None:
+        behind = [*getattr(outer, "rescue", []), *getattr(outer, "always", [])]
+        if getattr(outer, "rescue", []) and not any(one._uuid == inner._uuid for one in behind):
+            return True
+        inner, outer = outer, getattr(outer, "_parent", None)
+    return False
+
+
+class Phase:
+    """One playbook of a run."""
+
+    def __init__(self, name: str, path: str) -> None:
+        self.name, self.started = name, time.monotonic()
+        self.about = ABOUT.get(name, "") if path and Path(path).resolve().parent == PLAYBOOKS else ""
+        self.seconds = 0.0
+        self.hosts: set[str] = set()
+        self.changed: set[str] = set()
+        self.failed: set[str] = set()
+        self.task, self.asked, self.done = "", 0, 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def outcome(self) -> str:
+        """``4 hosts, 2 changed, failed: ip-10-0-0-4``; '' for a phase without hosts."""
+        if not self.hosts:
+            return "no hosts"
+        many = f"{len(self.hosts)} host{'s' if len(self.hosts) > 1 else ''}"
+        failed = f", failed: {', '.join(sorted(self.failed))}" if self.failed else ""
+        return f"{many}, {len(self.changed) or 'none'} changed{failed}"
