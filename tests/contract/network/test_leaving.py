@@ -30,7 +30,11 @@ def test_the_idle_node_goes_and_the_busy_one_stays(controller: Controller) -> No
     ids = [item["InstanceId"] for item in made["Instances"]]
     local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": warm_python()}
     nodes = {f"n{number}": {**local, "instance_id": ids[number]} for number in range(3)}
-    groups = {"head": {"hosts": {"n0": {}}}, "compute": {"hosts": nodes}}
+    groups = {
+        "head": {"hosts": {"n0": {}}},
+        "compute": {"hosts": nodes},
+        "cluster_small": {"hosts": {name: {} for name in nodes}},
+    }
     inventory = controller.folder / "nodes.json"
     inventory.write_text(json.dumps({"all": {"children": groups}}))
     for program, text in (("sinfo", SINFO), ("scontrol", SCONTROL), ("sbatch", "#!/bin/sh\n")):

@@ -199,6 +199,60 @@ def test_an_inventory_without_a_source_of_ours_is_refused(tmp_path: Path) -> Non
     assert f"export ANSIBLE_CONFIG={REPOSITORY}/ansible.cfg" in " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.parametrize("name", ["compute", "nodes", "training", "update_nodes", "validate"])
+def test_what_works_on_nodes_looks_first_whose_they_are(name: str) -> None:
+    first = yaml.safe_load((REPOSITORY / f"playbooks/{name}.yml").read_text(encoding="utf-8"))[0]
+    assert first["hosts"] == "localhost"
+    tasks = [*first.get("tasks", []), *first.get("post_tasks", [])]
+    assert tasks[0]["ansible.builtin.include_role"] == {"name": "trainium.cluster.trainium", "tasks_from": "inventory"}
+
+
+def test_hosts_of_somebody_else_are_refused_before_they_are_worked_on(tmp_path: Path) -> None:
+    """Other sources may have groups of these names as well."""
+    web = {f"web{number}": {"ansible_connection": "local"} for number in range(1, 7)}
+    ours = {"compute": {"hosts": {**web, "ip-10-0-0-4": LOCAL}}, "cluster_b_c": {"hosts": {"ip-10-0-0-4": {}}}}
+    (tmp_path / "theirs.json").write_text(json.dumps({"all": {"children": ours}}), encoding="utf-8")
+    source = ["--inventory", str(tmp_path / "theirs.json")]
+    done = play(tmp_path, *source, "-e", "trainium_cluster_name=b-c", str(PLAYBOOK.with_name("training.yml")))
+    assert done.returncode == 2
+    text = " ".join((done.stdout + done.stderr).split())
+    assert (
+        "have web1, web2, web3, web4 and 2 more, not of the cluster b-c; take that source out of the inventory" in text
+    )
+    assert "into the group cluster_b_c." in text
+
+
+@pytest.mark.parametrize("name", ["training", "report"])
+def test_a_cluster_without_nodes_is_no_success(tmp_path: Path, name: str) -> None:
+    done = play(tmp_path, "-e", "trainium_region=us-east-1", str(PLAYBOOK.with_name(f"{name}.yml")))
+    assert done.returncode == 2
+    text = " ".join((done.stdout + done.stderr).split())
+    assert "The inventory shows no node of the cluster trainium in us-east-1; run site.yml" in text
+
+
+def test_a_source_of_one_line_serves_in_an_empty_folder(cloud: Account, tmp_path: Path) -> None:
+    """As README says it for whoever has the collection from Galaxy."""
+    (tmp_path / "nodes.yml").write_text("plugin: trainium.cluster.nodes\n", encoding="utf-8")
+    (tmp_path / "cluster.yml").write_text("trainium_cluster_name: bert\ntrainium_region: us-west-2\n", encoding="utf-8")
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
+    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    said = {}
+    for options in (["-i", "nodes.yml"], []):
+        done = subprocess.run(
+            [ansible, *options, "-e", "@cluster.yml", "trainium.cluster.status"],
+            cwd=tmp_path,
+            env={**clean, **CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        said[bool(options)] = " ".join(done.stdout.split())
+    assert "There is no head node that could be asked for its queue" in said[True]
+    assert "no source of the inventory is of the plugin trainium.cluster.nodes; name one with -i" in said[False]
+
+
 def test_scripts_and_reports_go_by_the_working_directory(tmp_path: Path) -> None:
     """Beside the playbook and the inventory is in the collection, for whoever calls trainium.cluster.site."""
     (tmp_path / "train.py").write_text("", encoding="utf-8")
