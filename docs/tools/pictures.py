@@ -17,6 +17,7 @@ import argparse
 import ast
 import hashlib
 import html
+import itertools
 import json
 import os
 import re
@@ -81,16 +82,16 @@ def record() -> None:
 def shortened(lines: list[str]) -> list[str]:
     """Lines of which those that tell how far the same thing is are few."""
     found: list[str] = []
-    told: list[str] = []
-    for line in [*lines, ""]:
-        plain = ESCAPE.sub("", line)
-        if re.match(r"[a-z_]+: ", plain) and (not told or plain.split(":")[0] == ESCAPE.sub("", told[0]).split(":")[0]):
-            told.append(line)
-            continue
-        found += told if len(told) <= KEPT else [*told[: KEPT // 2], "    ...", *told[-KEPT // 2 :]]
-        told = [line] if re.match(r"[a-z_]+: ", plain) else []
-        found += [] if told else [line]
+    for wait, group in itertools.groupby(lines, wait_of):
+        told = list(group)
+        found += told if not wait or len(told) <= KEPT else [*told[: KEPT // 2], "    ...", *told[-KEPT // 2 :]]
     return found
+
+
+def wait_of(line: str) -> str:
+    """The module whose progress a line tells; '' for another line."""
+    match = re.match(r"([a-z_]+): ", ESCAPE.sub("", line))
+    return match[1] if match else ""
 
 
 def spans(line: str) -> str:
@@ -140,7 +141,7 @@ def photograph(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "report.html").write_bytes(content)
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        command += [f"--user-data-dir={folder}/profile", "--window-size=1000,1250", "--force-device-scale-factor=1"]
+        command += [f"--user-data-dir={folder}/profile", "--window-size=1000,990", "--force-device-scale-factor=1"]
         command += [f"--screenshot={folder}/report.png", f"file://{folder}/report.html"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not (Path(folder) / "report.png").exists():
@@ -189,8 +190,8 @@ def check() -> list[str]:
     ]
     if known["terminal.svg of the callback"] != digests()["terminal.svg of the callback"]:
         wrong.append(
-            "docs/pictures/terminal.svg shows the screen of an older plugins/callback/phases.py; run make pictures-anew, or "
-            "make pictures where its lines would be the same."
+            "docs/pictures/terminal.svg shows an older plugins/callback/phases.py; run make pictures-anew, or make "
+            "pictures where the lines on the screen are the same."
         )
     if terminal((RUN / "screen.txt").read_text(encoding="utf-8")) != TERMINAL.read_text(encoding="utf-8"):
         wrong.append("docs/pictures/terminal.svg is not what the script draws; run make pictures.")
