@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes pictures pictures-anew sanity unit publish-check publish-check-cluster scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit publish-check publish-check-cluster scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -71,6 +71,7 @@ readmes: setup ## write the roles' README files, docs/refusals.md and docs/suppo
 	$(BIN)/python docs/tools/refusals.py
 	$(BIN)/python docs/tools/support.py
 
+.PHONY: pictures pictures-anew
 pictures: setup ## draw the pictures of the README from what a run left (docs/pictures/run)
 	command -v chromium > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium; }
 	$(BIN)/python docs/tools/pictures.py
