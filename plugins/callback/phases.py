@@ -237,14 +237,17 @@ class CallbackModule(Default):
         phase = self._seen(result)
         if result._result.get("changed"):
             phase.changed.add(result._host.get_name())
-        if not result._task.loop:
-            self._tell(result)
-        with self._whole(result, not result._task.loop and self._is_message(result) and not self._lines(result)):
+        if context.CLIARGS.get("check") and result._result.get("changed") and not self._display.shown:
+            text = f"    {self._where(result)}would change: {short(result._task)}"
+            self._display.screen.display(text, constants.COLOR_CHANGED)
+        # Those of a loop were told one by one.
+        told = bool(result._task.loop) or self._tell(result)
+        with self._whole(result, self._is_message(result) and not told):
             super().v2_runner_on_ok(result)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        self._tell(result)
-        with self._whole(result, self._is_message(result) and not self._lines(result)):
+        told = self._tell(result)
+        with self._whole(result, self._is_message(result) and not told):
             super().v2_runner_item_on_ok(result)
 
     def v2_on_file_diff(self, result: Any) -> None:
@@ -271,18 +274,17 @@ class CallbackModule(Default):
         plain = isinstance(message, (list, tuple)) and all(isinstance(line, str) for line in message)
         return [str(line) for line in message] if plain else []
 
-    def _tell(self, result: Any) -> None:
-        """A message without its wrapping, and in check mode what would be changed."""
-        if self._display.shown:
-            return
-        host = result._host.get_name()
-        where = "" if host == "localhost" else f"{host}: "
-        lines = self._lines(result) if self._is_message(result) else []
+    def _tell(self, result: Any) -> bool:
+        """Show a message without its wrapping; whether there was one."""
+        lines = self._lines(result) if self._is_message(result) and not self._display.shown else []
         for line in lines:
-            self._display.screen.display(f"    {where}{line}")
-        if context.CLIARGS.get("check") and result._result.get("changed") and not lines:
-            text = f"    {where}would change: {short(result._task)}"
-            self._display.screen.display(text, constants.COLOR_CHANGED)
+            self._display.screen.display(f"    {self._where(result)}{line}")
+        return bool(lines)
+
+    @staticmethod
+    def _where(result: Any) -> str:
+        host = result._host.get_name()
+        return "" if host == "localhost" else f"{host}: "
 
     # The end
 
