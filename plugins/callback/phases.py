@@ -41,6 +41,7 @@ seealso:
 """
 
 import atexit
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
 from ansible import constants, context
 from ansible.plugins.callback.default import CallbackModule as Default
 from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
@@ -266,13 +268,18 @@ class CallbackModule(Default):
 
     def _lines(self, result: Any) -> list[str]:
         """The message of a task that has nothing else to tell; [] for values, which Ansible shows better."""
-        message = result._result.get("msg")
-        if result._task.action not in MESSAGES or "var" in result._task.args:
+        # What Ansible has put on texts, in one way or another, is gone after this.
+        message = json.loads(json.dumps(result._result.get("msg"), default=str))
+        if result._task.action not in MESSAGES or "var" in result._task.args or not message:
             return []
         if isinstance(message, str):
             return message.splitlines()
-        plain = isinstance(message, (list, tuple)) and all(isinstance(line, str) for line in message)
-        return [str(line) for line in message] if plain else []
+        if isinstance(message, list) and all(isinstance(line, str) for line in message):
+            return [str(line) for line in message]
+        try:
+            return str(yaml.safe_dump(message, sort_keys=False, width=1000, allow_unicode=True)).splitlines()
+        except yaml.YAMLError:
+            return []
 
     def _tell(self, result: Any) -> bool:
         """Show a message without its wrapping; whether there was one."""

@@ -76,11 +76,17 @@ WORK = """
         msg: "The disk of {{ inventory_hostname }} is full; delete something."
       when: bad | default(true) | bool
 """
+# A table as a message, and a value.
 LAST = """
 - name: Last
   hosts: localhost
   gather_facts: false
   tasks:
+    - name: Tell
+      ansible.builtin.debug:
+        msg:
+          faults: ["no entry for {{ inventory_hostname }}"]
+          count: 1
     - name: Show
       ansible.builtin.debug:
         var: playbook_dir | basename | length > 0
@@ -185,6 +191,8 @@ def test_check_mode_names_changes_and_a_second_run_what_it_expects(tmp_path: Pat
     assert list(json.loads(kept.read_text(encoding="utf-8"))) == ["prepare trainium ec2 3 check"]
     kept.write_text(json.dumps({"last trainium ec2 3": {"last": 71.0}}), encoding="utf-8")
     # -v shows what Ansible shows as well.
+    told = play(tmp_path, "last.yml", TRAINIUM_LOG_DIR=str(tmp_path / "other"))
+    assert "    faults:\n    - no entry for localhost\n    count: 1\nTASK [Show]\nok: [localhost] => {" in told.stdout
     again = play(tmp_path, "last.yml", "-v")
     assert "last (expected: 1 min 11 s)" in again.stdout
     assert "TASK [Show]" in again.stdout
