@@ -64,6 +64,7 @@ lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of i
 	$(BIN)/python docs/tools/role_readmes.py --check
 	$(BIN)/python docs/tools/refusals.py --check
 	$(BIN)/python docs/tools/support.py --check
+	$(BIN)/python docs/tools/pictures.py --check
 	$(BIN)/python tests/lint/imports.py
 
 readmes: setup ## write the roles' README files, docs/refusals.md and docs/support.md from what the code goes by

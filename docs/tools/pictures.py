@@ -1,7 +1,7 @@
 """The pictures of the README: the terminal of a run (docs/pictures/terminal.svg) and a training's report (report.png).
 
-Both show what a real `make demo` left: docs/pictures/run has the lines of its screen, its log of the training and its
-report.json.
+Both show what real runs left: docs/pictures/run has a command with the lines of its screen, the log of a training, and
+its report.json.
 
     python docs/tools/pictures.py            draw both from docs/pictures/run; wants the package chromium
     python docs/tools/pictures.py record     run the playbooks in the sandbox, which is up, and keep what they left
@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import parse
 from ansible_collections.trainium.cluster.plugins.module_utils._training.report.page import page
@@ -38,7 +37,7 @@ RUN, DIGESTS = PICTURES / "run", PICTURES / "digests.json"
 TERMINAL, REPORT = PICTURES / "terminal.svg", PICTURES / "report.png"
 SHOWN = ("plugins/callback/phases.py", "plugins/plugin_utils/_phases.py")
 LARGEST = 300_000
-# Of a wait or a training that tells its steps this many lines are drawn, half of them from its end.
+# Of a wait, a training that tells its steps, or a table this many lines are drawn, half of them from its end.
 KEPT = 6
 COLUMNS, WIDTH, HEIGHT, MARGIN = 112, 7.8, 18, 16
 COLOURS = {
@@ -76,7 +75,7 @@ def record() -> None:
     shutil.copyfile(known.pop("log"), RUN / "training.log")
     (RUN / "report.json").write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     screen = done.stdout.replace(str(ROOT), "~/cluster")
-    (RUN / "screen.txt").write_text(screen, encoding="utf-8")
+    (RUN / "screen.txt").write_text(f"$ make demo\n{screen}", encoding="utf-8")
 
 
 def shortened(lines: list[str]) -> list[str]:
@@ -89,9 +88,9 @@ def shortened(lines: list[str]) -> list[str]:
 
 
 def wait_of(line: str) -> str:
-    """The module whose progress a line tells; '' for another line."""
-    match = re.match(r"([a-z_]+): ", ESCAPE.sub("", line))
-    return match[1] if match else ""
+    """The module whose progress a line tells, or that it lies deep in a table; '' for another line."""
+    match = re.match(r"([a-z_]+): |(?=( ) {5})", ESCAPE.sub("", line))
+    return match[1] or match[2] if match else ""
 
 
 def spans(line: str) -> str:
@@ -111,7 +110,7 @@ def spans(line: str) -> str:
 
 def terminal(screen: str) -> str:
     """An SVG image of a terminal."""
-    lines = ["$ make demo", *shortened(screen.rstrip().splitlines())]
+    lines = shortened(screen.rstrip().splitlines())
     width, height = round(COLUMNS * WIDTH + 2 * MARGIN), len(lines) * HEIGHT + 2 * MARGIN
     rows = [
         f'<text x="{MARGIN}" y="{MARGIN + (number + 1) * HEIGHT - 5}" xml:space="preserve">{spans(line)}</text>'
@@ -123,7 +122,7 @@ def terminal(screen: str) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" role="img"'
     back = f'<rect {size} rx="8" fill="#0d1117"/>'
     group = f'<g font-family="{fonts}" font-size="13" fill="#c9d1d9">'
-    return "\n".join([f'{head} aria-label="The screen of make demo">', back, group, *rows, "</g>", "</svg>", ""])
+    return "\n".join([f'{head} aria-label="The screen of a run">', back, group, *rows, "</g>", "</svg>", ""])
 
 
 def report() -> bytes:
@@ -150,13 +149,16 @@ def photograph(content: bytes) -> None:
 
 
 def code(path: Path) -> str:
-    """What a file of Python does, without comments and documentation."""
-    tree: Any = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [one for one in body if not _is_documentation(one)]
-    return ast.dump(tree)
+    """The lines of a file that do something, without comments and documentation; the same with every Python."""
+    text = path.read_text(encoding="utf-8")
+    told = {
+        number
+        for node in ast.walk(ast.parse(text))
+        if _is_documentation(node)
+        for number in range(getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) + 1)
+    }
+    lines = enumerate(text.splitlines(), 1)
+    return "\n".join(line for number, line in lines if number not in told and not re.match(r"\s*(#|$)", line))
 
 
 def _is_documentation(node: ast.AST) -> bool:

@@ -52,6 +52,7 @@ from typing import Any
 import yaml
 from ansible import constants, context
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _phases
 from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import Phase, is_due, is_rescued, short
@@ -71,7 +72,7 @@ class CallbackModule(Default):
 
     def __init__(self) -> None:
         super().__init__()
-        self._display = Details(self._display)
+        self._display: Any = Details(Display())
         # A command that runs no playbook has no phases.
         self._display.shown = True
         self._log: RunLog | None = None

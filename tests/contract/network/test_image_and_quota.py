@@ -12,7 +12,7 @@ LATEST = "/aws/service/neuron/dlami/base/ubuntu-24.04/latest/image_id"
 def test_by_default_the_nodes_get_the_image_of_their_sdk(controller: Controller) -> None:
     done = controller.role("efa_nodes", "--check")
     assert done.returncode == 0, done.stdout + done.stderr
-    (image,) = set(re.findall(r'"ImageId": "(ami-\w+)"', done.stdout))
+    (image,) = set(re.findall(r"ImageId: (ami-\w+)", done.stdout))
     (found,) = controller.ec2.describe_images(ImageIds=[image])["Images"]
     assert found["Name"].startswith("Deep Learning Base Neuron AMI (Ubuntu 24.04)")
     assert found["Description"].endswith("Neuron SDK 2.29.1")

@@ -23,10 +23,12 @@ def test_a_wait_of_many_lines_is_shown_by_its_ends() -> None:
         "    20 s: 1 host, 1 changed",
     ]
     assert pictures.shortened(waits[:6]) == waits[:6]
+    table = ["    request:", *(f"      - number: {number}" for number in range(9))]
+    assert pictures.shortened(table) == [*table[:4], "    ...", *table[-3:]]
 
 
 def test_a_terminal_is_an_image_with_its_colours_and_nothing_of_what_is_said_is_markup() -> None:
-    drawn = ElementTree.fromstring(pictures.terminal(f"{RED}<fatal>{PLAIN} & more\n\n{'x' * 200}\n"))  # noqa: S314
+    drawn = ElementTree.fromstring(pictures.terminal(f"$ make demo\n{RED}<fatal>{PLAIN} & more\n\n{'x' * 200}\n"))  # noqa: S314
     rows = [row for row in drawn.iter() if row.tag.endswith("text")]
     assert ["".join(row.itertext()) for row in rows][:2] == ["$ make demo", "<fatal> & more"]
     assert [part.get("fill") for part in rows[1]] == [pictures.COLOURS["0;31"], None]
