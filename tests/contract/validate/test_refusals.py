@@ -182,7 +182,8 @@ def test_a_cluster_of_gpus_is_taken_and_trains_nothing(cloud: Account, tmp_path:
         "parallelcluster_python": warm_python(*PCLUSTER),
         "trainium_private_access": True,
     }
-    (tmp_path / "node.json").write_text(json.dumps({"all": {"children": {"head": {"hosts": {"node-1": LOCAL}}}}}))
+    ours = {"head": {"hosts": {"node-1": LOCAL}}, "cluster_trainium": {"hosts": {"node-1": {}}}}
+    (tmp_path / "node.json").write_text(json.dumps({"all": {"children": ours}}), encoding="utf-8")
     training = PLAYBOOK.with_name("training.yml")
     node = ("--inventory", str(tmp_path / "node.json"))
     done = play(tmp_path, *node, "--extra-vars", json.dumps(variables), str(PLAYBOOK), str(training), **environment)
