@@ -284,3 +284,18 @@ def test_the_collections_own_playbooks_are_described() -> None:
     nodes: dict[str, Any] = {"name": "nodes", "path": str(_phases.PLAYBOOKS / "nodes.yml")}
     assert _phases.Phase(**nodes).about == _phases.ABOUT["nodes"]
     assert _phases.Phase("nodes", "/somewhere/nodes.yml").about == ""
+
+
+def test_who_ends_it_is_told_what_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    callback = CallbackModule()
+    callback._playbook, callback._phases = "site", [_phases.Phase("nodes", str(_phases.PLAYBOOKS / "nodes.yml"))]
+    callback._ended_early()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "site ended early, in nodes after 0 s."
+    assert said[1:] == [
+        "Nodes and a training that were started go on, and cost, until teardown.yml.",
+        "The same command takes up what was begun.",
+    ]
+    # At the end of the process it is not told again.
+    callback._ended_early()
+    assert capsys.readouterr().out == ""
