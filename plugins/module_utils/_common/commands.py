@@ -1,8 +1,13 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Run a program without a shell and with a time limit: a tool may hang on hardware that is broken."""
+"""Run a program without a shell and with a time limit: a tool may hang on hardware that is broken.
+
+By asyncio, which of the standard library's ways reads both outputs, keeps the time and need not wait for what cannot be
+killed. A program runs in a session of its own, and all of it is killed when its time is over or we are interrupted.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -23,6 +28,8 @@ class Reply(NamedTuple):
 
 
 ABSENT = Reply(False, True, 127, "", "")
+# Seconds that a killed program gets to be gone. What hangs in the kernel cannot be killed, and is not waited for.
+_KILLED_SECONDS = 1.0
 
 
 def find(program: str, folders: Iterable[str] = ()) -> str | None:
@@ -47,22 +54,72 @@ def run(
         return ABSENT
     wanted = {**(os.environ if environment is None else environment), "LC_ALL": "C", "LANGUAGE": "C"}
     try:
-        process = subprocess.Popen(
-            [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=wanted,
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
+        return execute([program, *argv[1:]], timeout, wanted, pass_fds=pass_fds)
     except OSError as error:
         return Reply(True, True, 126, "", error.strerror or "cannot be run")
+
+
+def execute(
+    argv: Sequence[str],
+    timeout: float,
+    environment: Mapping[str, str],
+    *,
+    written: str | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Reply:
+    """Run ``argv`` in this environment, with ``written`` as its input. Raises OSError where it cannot be run."""
+    return asyncio.run(_execute(argv, timeout, environment, written, pass_fds))
+
+
+class _Listener(asyncio.SubprocessProtocol):
+    """Keeps what a program says; ``ended`` is set when it has ended and nobody holds its outputs any more."""
+
+    def __init__(self) -> None:
+        self.said = {1: bytearray(), 2: bytearray()}
+        self.ended = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.said[fd] += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ended.set()
+
+
+async def _execute(
+    argv: Sequence[str],
+    timeout: float,
+    environment: Mapping[str, str],
+    written: str | None,
+    pass_fds: Sequence[int],
+) -> Reply:
+    transport, listener = await asyncio.get_running_loop().subprocess_exec(
+        _Listener,
+        *argv,
+        stdin=subprocess.DEVNULL if written is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environment),
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
     try:
-        out, err = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        # Not waited for: what hangs in the kernel cannot be killed.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        return Reply(True, False, 124, "", "")
-    return Reply(True, True, process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        if written is not None:
+            pipe = transport.get_pipe_transport(0)
+            pipe.write(written.encode())
+            pipe.close()
+        if not await _within(listener.ended, timeout):
+            return Reply(True, False, 124, "", "")
+        out, err = (bytes(listener.said[number]).decode("utf-8", "replace") for number in (1, 2))
+        return Reply(True, True, transport.get_returncode(), out, err)
+    finally:
+        if not listener.ended.is_set():
+            with suppress(ProcessLookupError):
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+            await _within(listener.ended, _KILLED_SECONDS)
+        transport.close()
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()

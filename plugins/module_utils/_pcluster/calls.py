@@ -9,14 +9,12 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import worker as pcluster_worker
 
@@ -142,26 +140,13 @@ def _environment(extra: Mapping[str, str | None], region: str | None, folder: st
 
 
 def _run(interpreter: str, operation: str, request: str, variables: Mapping[str, str]) -> tuple[str, str]:
-    source = inspect.getsource(pcluster_worker)
+    # -I: neither this module's PYTHONPATH nor the current folder belongs in there.
+    argv = [interpreter, "-I", "-c", inspect.getsource(pcluster_worker)]
     try:
-        # -I: neither this module's PYTHONPATH nor the current folder belongs in there.
-        process = subprocess.Popen(
-            [interpreter, "-I", "-c", source],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(variables),
-            start_new_session=True,
-            encoding="utf-8",
-            errors="replace",
-        )
+        reply = commands.execute(argv, TIMEOUT, variables, written=request)
     except OSError as error:
         reason = error.strerror or "cannot be run"
         raise PclusterError(NO_LIBRARY, f"the interpreter {interpreter} (pcluster_python): {reason}") from error
-    try:
-        return process.communicate(request, timeout=TIMEOUT)
-    except subprocess.TimeoutExpired as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise PclusterError(BROKEN, f"{operation} did not end within {TIMEOUT:g} s and was stopped") from error
+    if not reply.ended:
+        raise PclusterError(BROKEN, f"{operation} did not end within {TIMEOUT:g} s and was stopped")
+    return reply.out, reply.err
