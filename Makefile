@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit publish-check publish-check-cluster scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit publish-check release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -114,11 +114,12 @@ kubernetes-manifests: setup .sandbox/validate-venv/.ready .sandbox/torchx-venv/.
 	  TRAINIUM_TORCHX_PYTHON=$(CURDIR)/.sandbox/torchx-venv/bin/python $(BIN)/python -m pytest tests/unit/kubernetes
 
 # Some of them: STEPS="site importer". NEWEST_PYTHON names one for the newest Ansible, if it is not on PATH.
-publish-check: setup ## what somebody gets who has the archive alone: installed, documented, linted, on the lowest and newest versions
+publish-check: setup ## what somebody gets who has the archive alone, from its installation to a trained model and its release
 	$(BIN)/python -m tests.publish $(STEPS)
 
-publish-check-cluster: setup ## the same archive from an empty folder to a trained model in the sandbox, and back
-	$(BIN)/python -m tests.publish cluster
+# OUTPUT names another folder, KEY one of GPG's keys in place of its default.
+release: setup ## the archive of the commit, the same bytes each time, signed; and how to verify it
+	@$(BIN)/python docs/tools/release.py release $(if $(OUTPUT),--output $(OUTPUT)) $(if $(KEY),--key $(KEY))
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -49,8 +49,8 @@ options:
     type: bool
     default: false
 requirements:
-  - boto3 >= 1.35.0
-  - botocore >= 1.35.0
+  - boto3 >= 1.41.0
+  - botocore >= 1.41.0
 notes:
   - Credentials and configuration files are those of the host on which the module runs, which is usually the controller.
 """
@@ -100,6 +100,6 @@ options:
     description: The ARN of a role of IAM to take on for the look-up; the credentials must be allowed to.
     aliases: [iam_role_arn]
 requirements:
-  - boto3 >= 1.35.0
-  - botocore >= 1.35.0
+  - boto3 >= 1.41.0
+  - botocore >= 1.41.0
 """

@@ -61,9 +61,11 @@ class User:
             self.log,
         )
 
-    def provide(self, python: str, packages: list[str]) -> None:
-        """An environment with these packages, made anew only when they or the Python change."""
-        asked = "\n".join([python, *packages])
+    def provide(self, python: str, packages: list[str], alone: tuple[str, ...] = ()) -> None:
+        """An environment with these packages, made anew only when they or the Python change; some of them ``alone``,
+        without what they require.
+        """
+        asked = "\n".join([python, *packages, *alone])
         told = self.folder / "packages"
         if told.exists() and told.read_text(encoding="utf-8") == asked:
             return
@@ -71,6 +73,8 @@ class User:
         self.home.mkdir(parents=True)
         execute([python, "-m", "venv", str(self.folder / "venv")], self.folder, dict(os.environ), self.log)
         self.run("python", "-m", "pip", "install", "--quiet", *packages)
+        if alone:
+            self.run("python", "-m", "pip", "install", "--quiet", "--no-deps", *alone)
         told.write_text(asked, encoding="utf-8")
 
     def install(self, archive: Path) -> None:
