@@ -117,9 +117,9 @@ kubernetes-manifests: setup .sandbox/validate-venv/.ready .sandbox/torchx-venv/.
 publish-check: setup ## what somebody gets who has the archive alone, from its installation to a trained model and its release
 	$(BIN)/python -m tests.publish $(STEPS)
 
-# OUTPUT names another folder, KEY one of GPG's keys in place of its default.
-release: setup ## the archive of the commit, the same bytes each time, signed; and how to verify it
-	@$(BIN)/python docs/tools/release.py release $(if $(OUTPUT),--output $(OUTPUT)) $(if $(KEY),--key $(KEY))
+# Needs nothing that setup installs. OUTPUT names another folder, KEY one of GPG's keys in place of its default.
+release: ## the archive of the commit, the same bytes each time, signed; and how to verify it
+	@$(PYTHON) docs/tools/release.py release $(if $(OUTPUT),--output $(OUTPUT)) $(if $(KEY),--key $(KEY))
 
 molecule: sandbox-up ## roles on real hosts of the sandbox
 	$(IN_SANDBOX) tests/run-molecule

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -64,37 +63,28 @@ def changelog(check: Check) -> str:
 
 
 def release(check: Check) -> str:
-    """make release: the same bytes twice, signed, and verified by ansible-galaxy"""
-    first, second = check.folder / "dist/first", check.folder / "dist/second"
-    shutil.rmtree(check.folder / "dist", ignore_errors=True)
-    other = check.folder / "other-clone"
-    shutil.rmtree(other, ignore_errors=True)
+    """make release: what ansible-galaxy builds, the same bytes twice, signed, and verified by ansible-galaxy"""
+    check.here("python", "docs/tools/release.py", "compare", str(check.archive))
+    other, output = check.folder / "other-clone", check.folder / "dist"
+    for old in (other, output):
+        shutil.rmtree(old, ignore_errors=True)
     # Of a path as short as sockets want it.
     keys = tempfile.mkdtemp()
     try:
         check.here("gpg", "--quiet", "--batch", "--passphrase", "", "--quick-generate-key",
                    "publish-check <check@example.com>", "ed25519", "sign", "never", GNUPGHOME=keys)  # fmt: skip
-        made, told = _make_release(check, check.clone, first, keys)
-        check.here("git", "clone", "--quiet", "--no-hardlinks", str(check.clone), str(other))
-        again, _told = _make_release(check, other, second, keys, umask="077")
+        told = check.here("make", "release", f"OUTPUT={output}/first", GNUPGHOME=keys, MAKEFLAGS="")
+        words = f"umask 077; git clone --quiet --no-hardlinks {check.clone} {other}; make -C {other} release"
+        check.here("bash", "-ec", f"{words} OUTPUT={output}/second", GNUPGHOME=keys, MAKEFLAGS="")
     finally:
         check.here("gpgconf", "--kill", "all", where=check.folder, GNUPGHOME=keys)
         shutil.rmtree(keys, ignore_errors=True)
         shutil.rmtree(other, ignore_errors=True)
+    (made,), (again,) = (list((output / name).glob("*.tar.gz")) for name in ("first", "second"))
     if made.read_bytes() != again.read_bytes():
         raise FailedError(f"{made} and {again} differ, though they are of one commit")
     _verified(check.galaxy(), made.parent, told)
     return f"{made.name} twice the same, {made.stat().st_size // 1024} KB; a changed file and another's key are noticed"
-
-
-def _make_release(check: Check, clone: Path, output: Path, keys: str, umask: str = "022") -> tuple[Path, str]:
-    # The environment of this checkout serves, whatever the times of the clone's files are.
-    old = "--old-file=requirements.txt --old-file=requirements-dev.txt"
-    environment = Path(sys.executable).parents[1]
-    words = f"umask {umask} && make {old} release 'VENV={environment}' 'OUTPUT={output}'"
-    told = check.here("bash", "-c", words, where=clone, GNUPGHOME=keys, MAKEFLAGS="")
-    (made,) = output.glob("*.tar.gz")
-    return made, told
 
 
 def _verified(user: User, released: Path, told: str) -> None:
