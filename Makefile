@@ -16,7 +16,7 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
-.PHONY: help setup demo teardown test lint readmes sanity unit publish-check release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -116,6 +116,14 @@ kubernetes-manifests: setup .sandbox/validate-venv/.ready .sandbox/torchx-venv/.
 # Some of them: STEPS="site importer". NEWEST_PYTHON names one for the newest Ansible, if it is not on PATH.
 publish-check: setup ## what somebody gets who has the archive alone, from its installation to a trained model and its release
 	$(BIN)/python -m tests.publish $(STEPS)
+
+# What is gathered is in changelogs/fragments; a fragment 0000-release.yml has the summary.
+changelog: setup ## the release VERSION=... in CHANGELOG.rst and galaxy.yml, of all fragments
+	$(if $(VERSION),,$(error VERSION is not set; say make changelog VERSION=0.2.0))
+	sed -i 's/^version: .*/version: $(VERSION)/' galaxy.yml
+	$(BIN)/antsibull-changelog lint
+	$(BIN)/antsibull-changelog release --version $(VERSION) $(if $(DATE),--date $(DATE))
+	$(BIN)/antsibull-changelog lint-changelog-yaml changelogs/changelog.yaml
 
 # Needs nothing that setup installs. OUTPUT names another folder, KEY one of GPG's keys in place of its default.
 release: ## the archive of the commit, the same bytes each time, signed; and how to verify it
