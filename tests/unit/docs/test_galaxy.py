@@ -92,9 +92,7 @@ def test_what_galaxy_refuses_is_one_sentence_without_the_token(
     server: Galaxy, archive: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.ends = "failed"
-    with pytest.raises(
-        galaxy.GalaxyError, match=r"does not take trainium-cluster-0\.0\.1\.tar\.gz: it is there already"
-    ):
+    with pytest.raises(galaxy.GalaxyError, match=r"does not take trainium-cluster-\S+: it is there already"):
         galaxy.publish(archive, server.url, "right", pause=0)
     monkeypatch.setenv("GALAXY_TOKEN", "wrong-one")
     assert galaxy.main([str(archive), "--server", server.url]) == 1
