@@ -99,11 +99,16 @@ class Vpc(Protocol):
     """What a network is made of; an instance and a cluster have it."""
 
     @property
-    def vpc_id(self) -> str: ...
+    def vpc_id(self) -> str:
+        """The id, by which its bridge is found."""
+
     @property
-    def vpc_cidr(self) -> str: ...
+    def vpc_cidr(self) -> str:
+        """Its addresses."""
+
     @property
-    def gateway(self) -> str: ...
+    def gateway(self) -> str:
+        """The machine's own address in it."""
 
 
 @dataclass

@@ -32,15 +32,24 @@ This page is written from the code's own tables by `make readmes`.
 | what | versions |
 | --- | --- |
 | Python | 3.11 or newer |
-| ansible-core | {core}; tried are 2.19, which `ansible` 12 brings, and the newest that installs |
-| package `ansible` | {ansible} or newer |
+| ansible-core | {core} |
+| collections | {collections} |
+| package `ansible`, which brings them with ansible-core 2.19 | {ansible} or newer |
+| boto3, botocore | {boto3} or newer |
 | system | Linux with OpenSSH; tried are Debian and Ubuntu |
 
-`make publish-check` tries both ends: documentation of every plugin, syntax of every playbook, a run of `validate.yml`.
+`make publish-check` tries ansible-core 2.17 and `ansible` {ansible}, with the lowest versions of everything else, and
+the newest of all on the newest Python: documentation of every plugin, syntax of every playbook, a run of
+`validate.yml`, what boto3 knows of AWS's APIs, and ansible-test sanity. The whole way to a trained model goes on the
+oldest Python.
 
 ## Operating systems of the nodes, by role
 
 Other roles go by no list. A role that Neuron's packages come to goes by the SDK, below. `+` also takes what is newer.
+"""
+BOTH = """\
+With `trainium_backend: ec2` and EFA, nodes get `efa`, `neuron` and `slurm`. All three let pass
+{systems}.
 """
 NEURON = """\
 `neuron` and `neuron_venv`, with the releases of the Neuron SDK that have packages for the system. Release, PyTorch,
@@ -65,8 +74,8 @@ def loaded(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def systems_of_roles(root: Path) -> dict[str, str]:
-    """Role -> the systems that its tasks/validate.yml lets pass."""
+def rules_of_roles(root: Path) -> dict[str, tuple[dict[str, list[str]], bool]]:
+    """Role -> the systems that its tasks/validate.yml lets pass, and whether newer ones do as well."""
     found = {}
     for path in sorted(root.glob("roles/*/tasks/validate.yml")):
         rules = [rule for task in loaded(path) for value in task.values() if isinstance(value, dict)
@@ -75,8 +84,30 @@ def systems_of_roles(root: Path) -> dict[str, str]:
             known = rule["systems"]
             if isinstance(known, str):
                 known = loaded(path.parents[1] / "vars/main.yml")[known.strip("{} ")]
-            more = "+" if rule.get("newer") else ""
-            found[path.parts[-3]] = ", ".join(f"{name} {' '.join(known[name])}{more}" for name in sorted(known))
+            found[path.parts[-3]] = (known, bool(rule.get("newer")))
+    return found
+
+
+def systems_of_roles(root: Path) -> dict[str, str]:
+    """The same as text."""
+    return {
+        role: ", ".join(f"{name} {' '.join(known[name])}{'+' if newer else ''}" for name in sorted(known))
+        for role, (known, newer) in rules_of_roles(root).items()
+    }
+
+
+def of_whole_clusters(root: Path) -> list[str]:
+    """The systems that have packages of the SDK, and that efa and slurm let pass."""
+    rules = [rules_of_roles(root)[role] for role in ("efa", "slurm")]
+    found = []
+    for (name, version), system in SYSTEMS.items():
+        passes = [
+            version in known.get(name, ())
+            or (newer and any(float(version) > float(one) for one in known.get(name, ())))
+            for known, newer in rules
+        ]
+        if all(passes):
+            found.append(system.name + ("" if system.repository else " with a mirror of Neuron's packages of your own"))
     return found
 
 
@@ -93,14 +124,20 @@ def page(root: Path) -> str:
     """The whole page."""
     defaults = loaded(root / "roles/trainium/defaults/main.yml")
     pcluster = loaded(root / "roles/parallelcluster/defaults/main.yml")["parallelcluster_version"]
-    ansible = re.search(r"(?m)^ansible>=(\d+)", (root / "requirements.txt").read_text(encoding="utf-8"))
-    assert ansible, "requirements.txt names no lowest version of ansible"
+    wanted = dict(re.findall(r"(?m)^(\w+)>=([\d.]+)", (root / "requirements.txt").read_text(encoding="utf-8")))
+    collections = loaded(root / "galaxy.yml")["dependencies"]
     kubernetes = sorted({version for image in IMAGES for version in image.patches})
-    head = HEAD.format(core=loaded(root / "meta/runtime.yml")["requires_ansible"], ansible=ansible[1])
+    head = HEAD.format(
+        core=loaded(root / "meta/runtime.yml")["requires_ansible"],
+        ansible=wanted["ansible"].partition(".")[0],
+        boto3=wanted["boto3"],
+        collections=", ".join(f"{name} {version}" for name, version in collections.items()),
+    )
     return "\n".join(
         [
             head,
             table(["role", "systems"], [[f"`{role}`", text] for role, text in systems_of_roles(root).items()]),
+            BOTH.format(systems=", and ".join(of_whole_clusters(root))),
             NEURON + table(["system", "its Python", "SDK", "PyTorch"], [
                 [one.name, one.python, releases_of(one), f"below {one.torch_below}" if one.torch_below else "any"]
                 for one in SYSTEMS.values()

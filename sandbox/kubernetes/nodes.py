@@ -28,23 +28,40 @@ class Instance(Protocol):
     """What is needed of an instance; see sandbox.hosts."""
 
     @property
-    def instance_id(self) -> str: ...
+    def instance_id(self) -> str:
+        """EC2's id of it."""
+
     @property
-    def private_ip(self) -> str: ...
+    def private_ip(self) -> str:
+        """Its address in the VPC."""
+
     @property
-    def private_dns_name(self) -> str: ...
+    def private_dns_name(self) -> str:
+        """The name that EC2 gives it."""
+
     @property
-    def vpc_cidr(self) -> str: ...
+    def vpc_cidr(self) -> str:
+        """The addresses of its VPC."""
+
     @property
-    def gateway(self) -> str: ...
+    def gateway(self) -> str:
+        """The machine's own address in the VPC."""
+
     @property
-    def zone(self) -> str: ...
+    def zone(self) -> str:
+        """The Availability Zone."""
+
     @property
-    def instance_type(self) -> str: ...
+    def instance_type(self) -> str:
+        """The type, such as trn1.32xlarge."""
+
     @property
-    def efa_interfaces(self) -> int: ...
+    def efa_interfaces(self) -> int:
+        """How many of its interfaces have EFA."""
+
     @property
-    def user_data(self) -> str | None: ...
+    def user_data(self) -> str | None:
+        """What it was launched with, in Base64 as EC2 keeps it."""
 
 
 @dataclass(frozen=True)

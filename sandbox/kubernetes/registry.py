@@ -44,11 +44,14 @@ CONFIGURATION = {
 class Ecr(Protocol):
     """What is asked of ECR's API."""
 
-    def has_repository(self, name: str) -> bool: ...
+    def has_repository(self, name: str) -> bool:
+        """Whether the account has a repository of this name."""
 
-    def has_image(self, name: str, reference: str) -> bool: ...
+    def has_image(self, name: str, reference: str) -> bool:
+        """Whether the repository has an image by this tag or digest."""
 
-    def put_image(self, name: str, tag: str, manifest: str, media_type: str) -> None: ...
+    def put_image(self, name: str, tag: str, manifest: str, media_type: str) -> None:
+        """Note what was pushed."""
 
 
 class Target(NamedTuple):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from pathlib import Path
+
+import yaml
 
 from tests.publish import sdk
 from tests.publish.check import Check
@@ -16,7 +20,7 @@ def matrix(check: Check) -> str:
     told, wrong = [], []
     for name, make in (("oldest", check.oldest), ("lowest", check.lowest), ("newest", check.newest)):
         user = make()
-        for step in (documented, parsed, validated, _sdk):
+        for step in (_collections, documented, parsed, validated, _sdk):
             try:
                 step(check, user)
             except FailedError as error:
@@ -25,6 +29,20 @@ def matrix(check: Check) -> str:
     if wrong:
         raise FailedError("; ".join(wrong))
     return "; ".join(told)
+
+
+def _collections(check: Check, user: User) -> str:
+    """What galaxy.yml calls the lowest of other people's collections is what is tried as such."""
+    bounds = yaml.safe_load((check.clone / "galaxy.yml").read_text(encoding="utf-8"))["dependencies"]
+    tried = {}
+    for name in bounds:
+        manifest = Path(
+            user.collections.split(os.pathsep)[-1], "ansible_collections", *name.split("."), "MANIFEST.json"
+        )
+        tried[name] = f">={json.loads(manifest.read_text(encoding='utf-8'))['collection_info']['version']}"
+    if user.folder.name != "newest" and tried != bounds:
+        raise FailedError(f"galaxy.yml wants {bounds}, and what is tried as the lowest is {tried}")
+    return "as galaxy.yml says"
 
 
 def _sdk(check: Check, user: User) -> str:
