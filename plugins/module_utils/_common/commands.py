@@ -14,7 +14,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 
 class Reply(NamedTuple):
@@ -104,13 +104,13 @@ async def _execute(
     )
     try:
         if written is not None:
-            pipe = transport.get_pipe_transport(0)
+            pipe = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
             pipe.write(written.encode())
             pipe.close()
         if not await _within(listener.ended, timeout):
             return Reply(True, False, 124, "", "")
         out, err = (bytes(listener.said[number]).decode("utf-8", "replace") for number in (1, 2))
-        return Reply(True, True, transport.get_returncode(), out, err)
+        return Reply(True, True, cast(int, transport.get_returncode()), out, err)
     finally:
         if not listener.ended.is_set():
             with suppress(ProcessLookupError):
