@@ -258,12 +258,12 @@ def sign(archive: Path, key: str) -> Path:
 
 
 def instructions(name: str) -> str:
+    """ansible-galaxy takes a signature for an archive only after the installation."""
     ring = "--keyring ./trainium-cluster.kbx"
-    given = f'--signature "file://$PWD/{name}.asc"'
     return (
         f"  gpg --no-default-keyring {ring} --import trainium-cluster.asc\n"
-        f"  ansible-galaxy collection install {name} {ring} {given}\n"
-        f"  ansible-galaxy collection verify trainium.cluster --offline {ring} {given}"
+        f"  ansible-galaxy collection install {name}\n"
+        f'  ansible-galaxy collection verify trainium.cluster --offline {ring} --signature "file://$PWD/{name}.asc"'
     )
 
 
