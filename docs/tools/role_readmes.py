@@ -19,6 +19,8 @@ import yaml
 NOTES = "<!-- notes: written by hand, kept by 'make readmes' -->"
 END_OF_NOTES = "<!-- end of notes; all else is generated from meta/argument_specs.yml by 'make readmes' -->"
 COLLECTION = "trainium.cluster"
+# Galaxy shows each page alone, so that addresses are whole.
+PAGES = "https://github.com/trainium/cluster/blob/main/roles"
 RELEASES = {"bookworm": "12", "jammy": "22.04", "noble": "24.04"}
 SYSTEMS = {"EL": "Rocky Linux and other EL", "GenericLinux": "any Linux: it runs on the controller"}
 # A letter, then a bracket whose content may hold brackets itself.
@@ -31,7 +33,7 @@ def markdown(text: str) -> str:
     """Ansible's markup as Markdown.
 
     >>> markdown("The default is O(trainium_region), see P(trainium.cluster.network#role).")
-    'The default is `trainium_region`, see [network](../network/README.md).'
+    'The default is `trainium_region`, see [network](https://github.com/trainium/cluster/blob/main/roles/network/README.md).'
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -41,7 +43,7 @@ def markdown(text: str) -> str:
         if kind == "P":
             name, _hash, plugin = content.partition("#")
             short = name.removeprefix(f"{COLLECTION}.")
-            return f"[{short}](../{short}/README.md)" if plugin == "role" and short != name else f"`{name}`"
+            return f"[{short}]({PAGES}/{short}/README.md)" if plugin == "role" and short != name else f"`{name}`"
         if kind == "U":
             return f"<{content}>"
         if kind == "L":

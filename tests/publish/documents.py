@@ -58,12 +58,16 @@ def importer(check: Check) -> str:
     ]
     if bare or not contents:
         raise FailedError(f"Galaxy would show no documentation of {', '.join(bare) or 'anything'}")
-    page = found["docs_blob"]["collection_readme"]["html"]
-    # Galaxy shows the page alone.
-    if lost := sorted(set(re.findall(r'(?:href|src)="(?!https?://|#|mailto:)([^"]+)"', page))):
-        raise FailedError(
-            f"README.md has {len(lost)} links that lead nowhere on Galaxy, first: {lost[0]}; give their whole addresses"
-        )
+    pages = {"README.md": found["docs_blob"]["collection_readme"]["html"]}
+    pages |= {f"README.md of {one['content_name']}": one.get("readme_html") or "" for one in contents}
+    # Galaxy shows each page alone.
+    lost = [
+        f"{address} in {name}"
+        for name, page in pages.items()
+        for address in re.findall(r'(?:href|src)="(?!https?://|#|mailto:)([^"]+)"', page)
+    ]
+    if lost:
+        raise FailedError(f"{len(lost)} links lead nowhere on Galaxy, first {lost[0]}; give their whole addresses")
     return f"{len(contents)} contents, all plugins documented"
 
 

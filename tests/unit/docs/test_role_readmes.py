@@ -47,7 +47,7 @@ def write(root: Path) -> str:
 def test_everything_that_is_known_of_a_role_is_in_its_readme(checkout: Path) -> None:
     text = write(checkout)
     for part in (
-        "# tea\n\nMakes tea.\n\nBoils `tea_water`.\n\nSee [cups](../cups/README.md).",
+        "# tea\n\nMakes tea.\n\nBoils `tea_water`.\n\nSee [cups](https://github.com/trainium/cluster/blob/main/roles/cups/README.md).",
         "Supported systems: Debian 12.",
         "| `tea_water` | str | **required** | The water. |",
         r'| `tea_kinds` | list of str | `["black"]` | Kinds, a\|b. |',
