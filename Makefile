@@ -61,6 +61,7 @@ lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of i
 	ANSIBLE_INVENTORY=/dev/null $(BIN)/ansible-lint --offline --strict
 	$(BIN)/yamllint --strict .
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
+	$(BIN)/antsibull-changelog lint
 	$(BIN)/python docs/tools/role_readmes.py --check
 	$(BIN)/python docs/tools/refusals.py --check
 	$(BIN)/python docs/tools/support.py --check
@@ -121,6 +122,8 @@ publish-check: setup ## what somebody gets who has the archive alone, from its i
 changelog: setup ## the release VERSION=... in CHANGELOG.rst and galaxy.yml, of all fragments
 	$(if $(VERSION),,$(error VERSION is not set; say make changelog VERSION=0.2.0))
 	sed -i 's/^version: .*/version: $(VERSION)/' galaxy.yml
+	@# A changelog is reStructuredText, which knows nothing of the markup of options.
+	sed -Ei 's/\b(C|O|V|M|E|RV)\(([^()]*)\)/``\2``/g' changelogs/fragments/*.yml
 	$(BIN)/antsibull-changelog lint
 	$(BIN)/antsibull-changelog release --version $(VERSION) $(if $(DATE),--date $(DATE))
 	$(BIN)/antsibull-changelog lint-changelog-yaml changelogs/changelog.yaml

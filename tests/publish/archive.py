@@ -167,6 +167,6 @@ def workflows(check: Check) -> str:
     files = sorted((folder / "workflows").glob("*.yml"))
     tools.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files, where=check.clone)
     tools.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", folder / "dependabot.yml", where=check.clone)
-    tools.run("zizmor", "--offline", "--no-progress", "--min-severity", "low", folder, where=check.clone,
+    tools.run("zizmor", "--offline", "--no-progress", "--min-severity", "medium", folder, where=check.clone,
               NO_COLOR="1", TERM=os.environ.get("TERM", "dumb"))  # fmt: skip
     return f"{len(files)} workflows"
