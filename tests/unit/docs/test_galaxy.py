@@ -80,8 +80,8 @@ def archive(tmp_path: Path) -> Path:
 def test_it_is_sent_whole_with_its_checksum_and_waited_for(server: Galaxy, archive: Path) -> None:
     assert galaxy.publish(archive, server.url, "right", pause=0) == ["WARNING: no changelog"]
     body, kind, _token = server.sent
-    parts = email.message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + body).get_payload()
-    assert isinstance(parts, list)
+    sent = email.message_from_bytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
+    parts = [part for part in sent.walk() if not part.is_multipart()]
     found = {part.get_param("name", header="content-disposition"): part for part in parts}
     assert found["sha256"].get_payload() == hashlib.sha256(archive.read_bytes()).hexdigest()
     assert found["file"].get_payload(decode=True) == archive.read_bytes()
