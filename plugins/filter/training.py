@@ -91,7 +91,8 @@ def training_job(
             "venv_path": venv_path,
             "launcher": launcher,
             "usable": list(usable),
-            "known": known,
+            # Text, where Ansible is older than 2.19.
+            "known": int(known),
             "active": list(active),
             "partition": plain(partition),
             "shared": shared,

@@ -99,3 +99,11 @@ def test_what_is_no_definition() -> None:
         UNITS([], "0")
     with pytest.raises(AnsibleFilterError, match="has no state of n2"):
         UNITS({"n1": {"active": False, "ended": False, "succeeded": False}, "n2": {}}, "0")
+
+
+def test_the_number_of_nodes_may_be_text_as_older_releases_of_ansible_give_it() -> None:
+    jobs = [
+        FILTER({}, "/opt/trainium", "/opt/venv", usable=["n1", "n2"], known=known, search=[FILES]) for known in (2, "2")
+    ]
+    assert jobs[0]["refused"] == ""
+    assert jobs[0] == jobs[1]
