@@ -17,6 +17,7 @@ from tests.contract.eks.conftest import CALLER, Eks
 
 ADMIN = "arn:aws:iam::123456789012:role/ml"
 # The role makes roles of IAM and a log group, and looks at the quota.
+ALL = ("network", "eks", "eks-iam")
 OF_THE_ROLE = {
     *("LookAtTheQuota", "MakeTheRoles", "OnlyWithThesePolicies", "KeepTheLogsOfItsControlPlane", "LookForLogs"),
 }
@@ -27,7 +28,7 @@ def user(eks: Eks) -> Eks:
     """Somebody with the policies of the network and of EKS."""
     eks.iam.create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
     eks.cloud.environment["AWS_ACCESS_KEY_ID"] = "eks"
-    eks.cloud.api.limit("eks", ["network", "eks"])
+    eks.cloud.api.limit("eks", list(ALL))
     return eks
 
 
@@ -46,7 +47,8 @@ def test_a_cluster_and_its_nodes_come_and_go(user: Eks) -> None:
     good(user.group(state="absent"))
     good(user._run("efa_launch_template", {"name": "bert-trn", "cluster_name": "bert", "state": "absent"}, False))
     good(user.cluster(state="absent"))
-    assert set(idle(api.needs("eks"), "network", "eks")) & {one["Sid"] for one in policy("eks")} == OF_THE_ROLE
+    of_eks = {one["Sid"] for one in [*policy("eks"), *policy("eks-iam")]}
+    assert set(idle(api.needs("eks"), *ALL)) & of_eks == OF_THE_ROLE
     ours = {action for action in actions("eks") if action.startswith("eks:")}
     assert ours - api.used("eks") == set()
 
@@ -73,6 +75,12 @@ def test_what_carries_no_tag_stays_as_it_is(user: Eks) -> None:
         "eks:AssociateAccessPolicy": lambda: eks.associate_access_policy(
             **entry,
             policyArn="arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminPolicy",
+            accessScope={"type": "cluster"},
+        ),
+        # Their entry has no tag.
+        "eks:AssociateAccessPolic[y]": lambda: eks.associate_access_policy(
+            **entry,
+            policyArn="arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
             accessScope={"type": "cluster"},
         ),
         "iam:AttachRolePolicy": lambda: iam.attach_role_policy(
