@@ -22,7 +22,7 @@ def bound(statement: dict[str, Any], name: str) -> dict[str, Any]:
     conditions: dict[str, dict[str, Any]] = {}
     for operator, keys in statement.get("Condition", {}).items():
         for key, value in keys.items():
-            if TAG.fullmatch(key) and operator in ("Null", "StringLike"):
+            if TAG.fullmatch(key) and (operator, value) in (("Null", "false"), ("StringLike", "*")):
                 conditions.setdefault("StringEquals", {})[key] = name
             else:
                 conditions.setdefault(operator, {})[key] = value

@@ -61,7 +61,14 @@ def request(statement: Item, action: str, wrong: tuple[str, str] | None = None) 
     context: dict[str, list[str]] = {}
     for operator, key, values in sorted(conditions(statement)):
         value = "value" if operator == "Null" else sample(values[0])
-        if (operator, key) == wrong:
+        if wrong and operator.endswith("IfExists") and (operator, key) != wrong:
+            # What is only compared where it is there would make it another request, which other statements allow.
+            continue
+        if operator == "Null" and values == ["true"]:
+            if (operator, key) != wrong:
+                continue
+            value = "other"
+        elif (operator, key) == wrong:
             if operator == "Null" or values == ["*"]:
                 continue
             value = {"true": "false"}.get(value, "arn:aws:iam::aws:policy/Other" if "arn:" in value else "other")
