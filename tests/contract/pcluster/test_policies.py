@@ -117,6 +117,17 @@ def test_an_image_is_built_and_deleted_with_its_policies(site: Site) -> None:
     site.pcluster("describe-image", "--image-id", "mine")
     site.pcluster("delete-image", "--image-id", "mine")
     assert site.ec2.describe_images(Owners=["self"])["Images"] == []
+    # delete-image deletes the stack of a build that failed, and with this policy nobody else's.
+    admin, stacks = site.client("cloudformation"), client("cloudformation", site, "image")
+    template = json.dumps({"Resources": {"A": WAITS}})
+    admin.create_stack(
+        StackName="failed", TemplateBody=template, Tags=[{"Key": "parallelcluster:image_id", "Value": "failed"}]
+    )
+    admin.create_stack(StackName="theirs", TemplateBody=template)
+    stacks.delete_stack(StackName="failed")
+    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:DeleteStack"):
+        stacks.delete_stack(StackName="theirs")
+    admin.delete_stack(StackName="theirs")
     # Image Builder makes its own role at its first build in an account; CloudFormation reads what a recipe is made of,
     # and ends the subscription of an image that failed. The emulator does none of it.
     unseen = {"EndItsSubscription", "LetImageBuilderMakeItsRole", "ReadWhatItBuildsFrom"}
