@@ -171,8 +171,13 @@ def _interfaces_are_there(given: dict[str, Any]) -> bool:
     return bool(mine) and all(f"{key.rpartition('.')[0]}.NetworkInterfaceId" in given for key in mine)
 
 
-def _new(region: str, kind: str, given: dict[str, Any], called: str = "new", **own: list[str]) -> Resource:
-    return _arn(region, kind, called), {}, {**request_tags(tags_of_kind(given, kind)), **own}
+def _new(region: str, kind: str, given: dict[str, Any], called: str = "new") -> Resource:
+    return _arn(region, kind, called), {}, request_tags(tags_of_kind(given, kind))
+
+
+def _volume(region: str, given: dict[str, Any], encrypted: bool) -> Resource:
+    arn, tags, own = _new(region, "volume", given)
+    return arn, tags, {**own, "ec2:Encrypted": [str(encrypted).lower()]}
 
 
 def _volumes(region: str, given: dict[str, Any]) -> Iterator[Resource]:
@@ -183,6 +188,6 @@ def _volumes(region: str, given: dict[str, Any]) -> Iterator[Resource]:
         volume = f"{key.removesuffix('DeviceName')}Ebs."
         if any(one.startswith(volume) for one in given):
             encrypted = str(given.get(f"{volume}Encrypted", "false")).lower() == "true" or f"{volume}KmsKeyId" in given
-            yield _new(region, "volume", given, **{"ec2:Encrypted": [str(encrypted).lower()]})
+            yield _volume(region, given, encrypted)
     if image and image.root_device_name not in devices.values():
-        yield _new(region, "volume", given, **{"ec2:Encrypted": ["false"]})
+        yield _volume(region, given, False)

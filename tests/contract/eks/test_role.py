@@ -167,8 +167,7 @@ def test_the_account_is_asked_for_the_nodes_that_are_missing(controller: Control
 
 def test_its_policy_has_nothing_idle(controller: Controller, made: Item) -> None:
     """What the role does not need is for the modules: test_policies.py."""
-    of_both = OF_THE_ROLE | {"LookForZones"}
-    assert of_both.isdisjoint(idle(controller.api.needs("eks"), *ALL))
+    assert OF_THE_ROLE.isdisjoint(idle(controller.api.needs("eks"), *ALL))
 
 
 def test_a_cluster_of_somebody_else_is_used_as_it_is_without_a_call(controller: Controller) -> None:

@@ -17,8 +17,13 @@ def statement(effect: str = "Allow", **more: Any) -> Statement:
     return {"Sid": "A", "Effect": effect, "Action": ["ec2:StopInstances"], "Resource": "*", **more}
 
 
-def judged(*statements: Statement, arn: str = ARN, tags: dict[str, str] | None = None, **context: list[str]) -> bool:
-    need = {"action": "ec2:StopInstances", "resources": [(arn, tags or {})], "context": context}
+def judged(
+    *statements: Statement,
+    arn: str = ARN,
+    tags: dict[str, str] | None = None,
+    given: dict[str, list[str]] | None = None,
+) -> bool:
+    need = {"action": "ec2:StopInstances", "resources": [(arn, tags or {})], "context": given or {}}
     return allowed(list(statements), need)
 
 
@@ -81,9 +86,9 @@ def test_a_variable_is_the_callers() -> None:
     own = statement(Resource="arn:aws:ssm:*:*:session/${aws:userid}-*")
     for session, fits in (("ada-1", True), ("eve-1", False)):
         arn = f"arn:aws:ssm:us-west-2:123456789012:session/{session}"
-        assert judged(own, arn=arn, **{"aws:userid": ["ada"]}) == fits
+        assert judged(own, arn=arn, given={"aws:userid": ["ada"]}) == fits
     # What a variable holds is no pattern.
-    assert not judged(own, arn="arn:aws:ssm:us-west-2:123456789012:session/eve-1", **{"aws:userid": ["*"]})
+    assert not judged(own, arn="arn:aws:ssm:us-west-2:123456789012:session/eve-1", given={"aws:userid": ["*"]})
 
 
 # Operator, values of the policy, values of the request, whether it holds.
@@ -136,16 +141,16 @@ CONDITIONS: list[tuple[str, Any, list[str], bool]] = [
 def test_conditions(operator: str, wanted: Any, there: list[str], holds: bool) -> None:
     condition = {operator: {"a:key": wanted}}
     given = {"a:key": there} if there else {}
-    assert judged(statement(Condition=condition), **given) == holds
-    assert judged(statement(), statement("Deny", Condition=condition), **given) != holds
+    assert judged(statement(Condition=condition), given=given) == holds
+    assert judged(statement(), statement("Deny", Condition=condition), given=given) != holds
 
 
 def test_all_keys_of_all_operators_must_hold() -> None:
     both = statement(Condition={"Null": {"a:x": "false", "a:y": "false"}, "Bool": {"a:z": "true"}})
     whole = {"a:x": ["1"], "a:y": ["1"], "a:z": ["true"]}
-    assert judged(both, **whole)
+    assert judged(both, given=whole)
     for key in whole:
-        assert not judged(both, **{name: value for name, value in whole.items() if name != key})
+        assert not judged(both, given={name: value for name, value in whole.items() if name != key})
 
 
 @pytest.mark.parametrize(
@@ -161,4 +166,4 @@ def test_all_keys_of_all_operators_must_hold() -> None:
 )
 def test_what_the_emulator_cannot_judge_is_said(more: Statement, there: list[str]) -> None:
     with pytest.raises(ValueError, match=r"emulator does not know|compares one value"):
-        judged({**statement(), **more}, **{"a:key": there})
+        judged({**statement(), **more}, given={"a:key": there})
