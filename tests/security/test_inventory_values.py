@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
+from ansible.utils.unsafe_proxy import AnsibleUnsafe
 from ansible_collections.trainium.cluster.plugins.inventory import nodes
 
 HEADER = "#jinja2: variable_start_string:'[[',variable_end_string:']]'"
@@ -38,6 +39,21 @@ def test_nothing_of_a_tag_runs(hostile: str, key: bool, expression: str, tmp_pat
 def test_nor_do_two_together() -> None:
     parts = nodes._plain({"a": "#jin", "b": "ja2: variable_start_string:'[['\n[[ 6 * 7 }}"})
     assert "42" not in rendered("{{ a ~ b }}", **parts)
+
+
+def marked(value: Any) -> bool:
+    """Whether Ansible takes it for text whatever is in it."""
+    try:
+        from ansible.template import is_trusted_as_template
+    except ImportError:
+        return isinstance(value, AnsibleUnsafe)
+    return not is_trusted_as_template(value)
+
+
+def test_a_key_marks_what_is_beside_it() -> None:
+    """ansible-core 2.17 and 2.18 know no marks on keys, and look for them in the values."""
+    assert [marked(value) for value in nodes._plain({"{{ 1 }}": "x", "a": "y"}).values()] == [True, True]
+    assert [marked(value) for value in nodes._plain({"b": "x", "a": "y"}).values()] == [False, False]
 
 
 def test_what_cannot_be_one_stays_plain() -> None:

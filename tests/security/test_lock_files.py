@@ -80,3 +80,22 @@ def test_nodes_install_what_monitoring_needs_by_hashes(name: str) -> None:
     for other in ({"monitoring_pip_hashes": False}, {"monitoring_tensorboard_version": "2.20.0"}):
         if name == "tensorboard" or "monitoring_pip_hashes" in other:
             assert "--require-hashes" not in evaluated(pip_of("monitoring"), "monitoring", **given, **other)
+
+
+def test_with_a_lock_file_nodes_install_nothing_without_a_hash(tmp_path: Path) -> None:
+    """Not uv either, which would come in the highest version of any index, and then install the rest."""
+    lock = tmp_path / "lock"
+    lock.write_text("a==1 --hash=sha256:0\n", encoding="utf-8")
+    tasks = yaml.safe_load((ROLES / "neuron_venv/tasks/install.yml").read_text(encoding="utf-8"))
+    every = [one for task in tasks for one in (task, *task.get("block", []))]
+    installing = [task for task in every if "__neuron_venv_pip" in str({**task, "block": ""})]
+    assert len(installing) == 2
+    for given, commands in (({"neuron_venv_lock_file": str(lock)}, 1), ({}, 2)):
+        asked = {"neuron_venv_owner": "root", "__neuron_venv_requirements": ["a"], **given}
+        ran = []
+        for task in installing:
+            if evaluated("{{ (" + str(task.get("when", "true")) + ") | bool }}", "neuron_venv", **asked):
+                arguments = task.get("ansible.builtin.command") or task["trainium.cluster.internal.long_command"]
+                ran.append(evaluated(arguments["argv"], "neuron_venv", **asked))
+        assert len(ran) == commands
+        assert all("--require-hashes" in argv for argv in ran) == bool(given)

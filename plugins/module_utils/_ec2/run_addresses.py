@@ -27,7 +27,7 @@ class Addresses:
 
     def plan(self, keep: Iterable[Node], launch: int = 0) -> AddressPlan:
         """One call, however many nodes there are."""
-        found = ec2.describe_addresses(self._client, {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]})
+        found = self._find()
         owner = (self._params["name"], self._params["role"])
         return plan_addresses(keep, launch, found, owner, self._wanted)
 
@@ -48,6 +48,12 @@ class Addresses:
         for address, instance_id in plan.associate:
             ec2.associate_address(self._client, address["AllocationId"], primary_interface(by_id[instance_id]))
 
-    def release(self, addresses: Iterable[Address]) -> None:
+    def release(self, addresses: Sequence[Address]) -> None:
+        """As they are by now: an association ends with its node, and whoever may only change what carries the cluster's
+        tag is refused one that is not there."""
+        now = {address["AllocationId"]: address for address in (self._find() if addresses else ())}
         for address in addresses:
-            ec2.release_address(self._client, address)
+            ec2.release_address(self._client, now.get(address["AllocationId"], address))
+
+    def _find(self) -> list[Address]:
+        return list(ec2.describe_addresses(self._client, {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}))

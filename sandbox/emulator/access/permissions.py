@@ -17,16 +17,18 @@ import urllib.parse
 from typing import Any
 
 import botocore.session
-from moto.ec2.models import ec2_backends
+from moto.cloudformation.models import cloudformation_backends
 from moto.eks.models import eks_backends
 from moto.fsx.models import fsx_backends
 from moto.iam.models import iam_backends
+from moto.logs.models import logs_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
+from sandbox.emulator.access import ec2
 from sandbox.emulator.access.statements import Need
 from sandbox.emulator.records import CLUSTERS, store
 
-ACCOUNT = "123456789012"
+ACCOUNT = ec2.ACCOUNT
 # Service in a signature -> prefix of its actions, where they differ; and its name in botocore.
 _PREFIXES = {"monitoring": "cloudwatch", "email": "ses"}
 _MODELS = {"elasticfilesystem": "efs"}
@@ -52,28 +54,11 @@ S3 = {
     "PutPublicAccessBlock": "PutBucketPublicAccessBlock",
 }
 _VERSIONED = ("GetObject", "DeleteObject")
-# Beginning of an id of EC2 -> type of the resource.
-_KINDS = {
-    "cr": "capacity-reservation",
-    "eipalloc": "elastic-ip",
-    "eni": "network-interface",
-    "i": "instance",
-    "igw": "internet-gateway",
-    "key": "key-pair",
-    "lt": "launch-template",
-    "nat": "natgateway",
-    "pg": "placement-group",
-    "rtb": "route-table",
-    "sg": "security-group",
-    "subnet": "subnet",
-    "vol": "volume",
-    "vpc": "vpc",
-    "vpce": "vpc-endpoint",
-}
-_EC2_ID = re.compile(r"^([a-z]+)-[0-9a-f]{8,17}$")
 # Tags in the flat parameters of query protocols: EC2's of what is made, its CreateTags', and CloudFormation's.
 _TAG = re.compile(r"^(TagSpecifications?\.\d+\.Tag|Tag|Tags\.member)\.\d+\.Key$")
 _KIND = re.compile(r"^TagSpecifications?\.\d+\.ResourceType$")
+# How EBS uses a key of the caller's own, in the caller's name ("Requirements for Amazon EBS encryption").
+_WITH_KEY = ("CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo")
 # What an action is about that knows no resources: a statement must have "*" for it.
 NO_RESOURCE: list[tuple[str, dict[str, str]]] = [("*", {})]
 _WITHOUT = (
@@ -110,18 +95,20 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     else:
         name = entry["action"]
     tags = _request_tags(given)
-    context = {f"aws:RequestTag/{key}": [value] for key, value in tags.items()} | {"aws:TagKeys": list(tags)}
+    context = ec2.request_tags(tags)
     if service == "iam" and given.get("PolicyArn"):
         context["iam:PolicyARN"] = [given["PolicyArn"]]
     if service == "eks" and given.get("policyArn"):
         context["eks:policyArn"] = [given["policyArn"]]
     resources = _resources(service, region, name, given, path)
     wanted = _s3(name, given, environ) if service == "s3" else [f"{_PREFIXES.get(service, service)}:{name}"]
-    found = [{"action": action, "resources": resources, "context": context} for action in wanted]
+    # What a call of EC2 makes has the tags of its kind, and what it uses none of them.
+    whole = {} if service == "ec2" and name not in ("CreateTags", "DeleteTags") else context
+    found = [{"action": action, "resources": resources, "context": whole} for action in wanted]
     if tags and service == "ec2" and name != "CreateTags":
         more = {**context, "ec2:CreateAction": [name]}
         kinds = sorted({str(value) for key, value in given.items() if _KIND.match(key)})
-        made: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
+        made: list[tuple[Any, ...]] = [(f"arn:aws:ec2:{region}:{ACCOUNT}:{kind}/new", {}) for kind in kinds]
         found.append({"action": "ec2:CreateTags", "resources": made, "context": more})
     elif tags and service in _TAGGING and name != _TAGGING[service]:
         if service == "eks":
@@ -133,6 +120,8 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     if service == "ec2" and name == "RunInstances":
         profile = given.get("IamInstanceProfile.Name") or given.get("IamInstanceProfile.Arn", "").rpartition("/")[2]
         found += _passing(_roles_of(profile), "ec2.amazonaws.com") if profile else []
+        found += [_linked("spot.amazonaws.com")] if given.get("InstanceMarketOptions.MarketType") == "spot" else []
+        found += _encrypting(region, given)
     if (service, name) == ("iam", "AddRoleToInstanceProfile"):
         found += _passing([given["RoleName"]], "ec2.amazonaws.com")
     if (service, name) == ("fsx", "CreateFileSystem"):
@@ -157,6 +146,19 @@ def _linked(service: str) -> Need:
     role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/AWSServiceRole"
     context = {"iam:AWSServiceName": [service]}
     return {"action": "iam:CreateServiceLinkedRole", "resources": [(role, {})], "context": context}
+
+
+def _encrypting(region: str, given: dict[str, Any]) -> list[Need]:
+    """What whoever launches must be allowed to do with the keys that volumes are to be encrypted with."""
+    found: list[Need] = []
+    for key in sorted({str(value) for name, value in given.items() if name.endswith(".Ebs.KmsKeyId")}):
+        arn = key if key.startswith("arn:") else f"arn:aws:kms:{region}:{ACCOUNT}:key/{key}"
+        via = {"kms:ViaService": [f"ec2.{region}.amazonaws.com"]}
+        grant = {**via, "kms:GrantIsForAWSResource": ["true"]}
+        for action in _WITH_KEY:
+            context = grant if action == "CreateGrant" else via
+            found.append({"action": f"kms:{action}", "resources": [(arn, {})], "context": context})
+    return found
 
 
 def _eks(name: str, given: dict[str, Any]) -> list[Need]:
@@ -255,10 +257,8 @@ def _s3(name: str, given: dict[str, Any], environ: dict[str, Any]) -> list[str]:
 # --- resources ---
 
 
-def _resources(
-    service: str, region: str, name: str, given: dict[str, Any], path: str
-) -> list[tuple[str, dict[str, str]]]:
-    """ARN and tags of what a request is about."""
+def _resources(service: str, region: str, name: str, given: dict[str, Any], path: str) -> list[Any]:
+    """ARN and tags of what a request is about, and what else of the context is one resource's alone."""
     where = f"arn:aws:{service}:{region}:{ACCOUNT}"
     if service == "s3":
         return [(f"arn:aws:s3:::{urllib.parse.unquote(path).strip('/')}", {})] if path.strip("/") else NO_RESOURCE
@@ -271,14 +271,14 @@ def _resources(
         document = given.get("DocumentName") or "SSM-SessionManagerRunShell"
         owner = "" if document.startswith("AWS-") else ACCOUNT
         documents: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ssm:{region}:{owner}:document/{document}", {})]
-        return _of_ec2(f"arn:aws:ec2:{region}:{ACCOUNT}", region, {"Target": given["Target"]}) + documents
+        return [*ec2.resources(region, "StartSession", {"Target": given["Target"]}), *documents]
     if service == "cloudformation" and given.get("StackName"):
-        stack = given["StackName"]
-        return [(stack if stack.startswith("arn:") else f"{where}:stack/{stack}/sandbox", {})]
+        return [_of_stack(where, region, given["StackName"])]
     if (service, name) in _WITHOUT or (service == "ec2" and name.startswith("Describe")):
         return NO_RESOURCE
     if service == "ec2":
-        return _of_ec2(where, region, given)
+        # One that names nothing is allowed by a statement for everything alone.
+        return ec2.resources(region, name, given) or NO_RESOURCE
     if service == "fsx" and name != "CreateFileSystem":
         return _of_fsx(where, region, given)
     if service == "resource-groups" and (group := given.get("Group") or given.get("GroupName") or _arn_in(path)):
@@ -291,8 +291,16 @@ def _resources(
         return _of_eks(region, [urllib.parse.unquote(part) for part in path.strip("/").split("/")])
     group = given.get("logGroupName") or str(given.get("resourceArn", "")).partition(":log-group:")[2]
     if service == "logs" and group:
-        return [(f"{where}:log-group:{group}", {})]
+        arn = f"{where}:log-group:{group}"
+        return [(arn, dict(logs_backends[ACCOUNT][region].tagger.get_tag_dict_for_resource(arn)))]
     return []
+
+
+def _of_stack(where: str, region: str, name: str) -> tuple[str, dict[str, str]]:
+    known = cloudformation_backends[ACCOUNT][region].stacks.values()
+    there = next((stack for stack in known if name in (stack.stack_id, stack.name)), None)
+    arn = name if name.startswith("arn:") else f"{where}:stack/{name}/sandbox"
+    return (there.stack_id, dict(there.tags)) if there else (arn, {})
 
 
 def _of_iam(given: dict[str, Any], new: bool = False) -> list[tuple[str, dict[str, str]]]:
@@ -335,16 +343,6 @@ def _of_eks(region: str, path: list[str]) -> list[tuple[str, dict[str, str]]]:
 def _arn_in(path: str) -> str:
     match = re.match(r"^/resources/(arn:.+)/tags$", urllib.parse.unquote(path))
     return match[1] if match else ""
-
-
-def _of_ec2(where: str, region: str, given: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:
-    tags, found = ec2_backends[ACCOUNT][region].tags, []
-    for key, value in given.items():
-        match = _EC2_ID.match(str(value))
-        # What a launch template names is asked for when it launches.
-        if match and match[1] in _KINDS and not key.startswith("LaunchTemplateData."):
-            found.append((f"{where}:{_KINDS[match[1]]}/{value}", dict(tags.get(value, {}))))
-    return found
 
 
 def _of_fsx(where: str, region: str, given: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:

@@ -24,7 +24,7 @@ LONGEST = 6144  # characters of a managed policy, without white space ("IAM and 
 
 # Actions that are no operations (Service Authorization Reference).
 PERMISSIONS = {
-    *("iam:PassRole", "lambda:InvokeFunction", "ssmmessages:OpenDataChannel"),
+    *("iam:PassRole", "kms:ReEncryptFrom", "kms:ReEncryptTo", "lambda:InvokeFunction", "ssmmessages:OpenDataChannel"),
     *("s3:DeleteObjectVersion", "s3:GetObjectVersion"),
     *(f"s3:{action}" for action in S3.values()),
 }

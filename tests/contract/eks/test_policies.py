@@ -17,8 +17,16 @@ from tests.contract.eks.conftest import CALLER, Eks
 
 ADMIN = "arn:aws:iam::123456789012:role/ml"
 # The role makes roles of IAM and a log group, and looks at the quota.
+ALL = ("network", "eks", "eks-iam")
 OF_THE_ROLE = {
-    *("LookAtTheQuota", "MakeTheRoles", "OnlyWithThesePolicies", "KeepTheLogsOfItsControlPlane", "LookForLogs"),
+    *(
+        "LookAtTheQuota",
+        "MakeTheRoles",
+        "TagThem",
+        "OnlyWithThesePolicies",
+        "KeepTheLogsOfItsControlPlane",
+        "LookForLogs",
+    ),
 }
 
 
@@ -27,8 +35,14 @@ def user(eks: Eks) -> Eks:
     """Somebody with the policies of the network and of EKS."""
     eks.iam.create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
     eks.cloud.environment["AWS_ACCESS_KEY_ID"] = "eks"
-    eks.cloud.api.limit("eks", ["network", "eks"])
+    eks.cloud.api.limit("eks", list(ALL))
     return eks
+
+
+def client(service: str, user: Eks) -> Any:
+    make: Any = boto3.client
+    keys = {"aws_access_key_id": "eks", "aws_secret_access_key": "x", "region_name": REGION}
+    return make(service, endpoint_url=user.cloud.api.url, **keys)
 
 
 def good(result: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +60,16 @@ def test_a_cluster_and_its_nodes_come_and_go(user: Eks) -> None:
     good(user.group(state="absent"))
     good(user._run("efa_launch_template", {"name": "bert-trn", "cluster_name": "bert", "state": "absent"}, False))
     good(user.cluster(state="absent"))
-    assert set(idle(api.needs("eks"), "network", "eks")) & {one["Sid"] for one in policy("eks")} == OF_THE_ROLE
+    # As role eks_cluster has it done where trainium_tags change.
+    user.iam.tag_role(RoleName="bert-eks-node", Tags=[{"Key": "trainium:cluster", "Value": "bert"}])
+    iam = client("iam", user)
+    iam.tag_role(RoleName="bert-eks-node", Tags=[{"Key": "team", "Value": "speech"}])
+    with pytest.raises(ClientError, match="not authorized to perform: iam:TagRole"):
+        iam.tag_role(RoleName="bert-eks-node", Tags=[{"Key": "trainium:cluster", "Value": "another"}])
+    with pytest.raises(ClientError, match="not authorized to perform: iam:TagRole"):
+        iam.tag_role(RoleName="bert-eks-cluster", Tags=[{"Key": "team", "Value": "speech"}])
+    of_eks = {one["Sid"] for one in [*policy("eks"), *policy("eks-iam")]}
+    assert set(idle(api.needs("eks"), *ALL)) & of_eks == OF_THE_ROLE
     ours = {action for action in actions("eks") if action.startswith("eks:")}
     assert ours - api.used("eks") == set()
 
@@ -56,15 +79,9 @@ def test_what_carries_no_tag_stays_as_it_is(user: Eks) -> None:
     network = {"subnetIds": user.subnets}
     user.client.create_cluster(name="theirs", version="1.34", roleArn=user.role, resourcesVpcConfig=network)
     other = user.make_role("somebody", "eks.amazonaws.com")
-    keys: Any = {"aws_access_key_id": "eks", "aws_secret_access_key": "x", "region_name": REGION}
     made = {"version": "1.34", "resourcesVpcConfig": network, "tags": {"trainium:cluster": "bert"}}
     entry = {"clusterName": "theirs", "principalArn": CALLER}
-
-    def client(service: str) -> Any:
-        make: Any = boto3.client
-        return make(service, endpoint_url=user.cloud.api.url, **keys)
-
-    eks, iam, ec2 = client("eks"), client("iam"), client("ec2")
+    eks, iam, ec2 = client("eks", user), client("iam", user), client("ec2", user)
     refused: dict[str, Callable[[], Any]] = {
         "eks:DeleteCluster": lambda: eks.delete_cluster(name="theirs"),
         "eks:CreateAccessEntry": lambda: eks.create_access_entry(clusterName="theirs", principalArn=ADMIN),
@@ -73,6 +90,12 @@ def test_what_carries_no_tag_stays_as_it_is(user: Eks) -> None:
         "eks:AssociateAccessPolicy": lambda: eks.associate_access_policy(
             **entry,
             policyArn="arn:aws:eks::aws:cluster-access-policy/AmazonEKSAdminPolicy",
+            accessScope={"type": "cluster"},
+        ),
+        # Their entry has no tag.
+        "eks:AssociateAccessPolic[y]": lambda: eks.associate_access_policy(
+            **entry,
+            policyArn="arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
             accessScope={"type": "cluster"},
         ),
         "iam:AttachRolePolicy": lambda: iam.attach_role_policy(

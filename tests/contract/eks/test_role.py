@@ -15,7 +15,7 @@ import yaml
 
 from sandbox.emulator.server.control import CALLER
 from tests.contract.conftest import REPOSITORY, idle
-from tests.contract.eks.test_policies import OF_THE_ROLE
+from tests.contract.eks.test_policies import ALL, OF_THE_ROLE
 from tests.contract.network.conftest import Controller, changed, controller
 
 __all__ = ["controller"]
@@ -43,7 +43,7 @@ def made(controller: Controller) -> Item:
     )
     controller.client("iam").create_role(RoleName="ml", AssumeRolePolicyDocument="{}")
     controller.limit("eks")
-    controller.api.limit("eks", ["network", "eks"])
+    controller.api.limit("eks", list(ALL))
     # As validate.yml does; kubectl's tokens come from the stand-in of the AWS CLI.
     controller.environment["PATH"] = f"{REPOSITORY / 'sandbox' / 'standins' / 'controller'}:{os.environ['PATH']}"
     assert changed(controller.role("eks_cluster:account")) == 0
@@ -167,7 +167,7 @@ def test_the_account_is_asked_for_the_nodes_that_are_missing(controller: Control
 
 def test_its_policy_has_nothing_idle(controller: Controller, made: Item) -> None:
     """What the role does not need is for the modules: test_policies.py."""
-    assert OF_THE_ROLE.isdisjoint(idle(controller.api.needs("eks"), "network", "eks"))
+    assert OF_THE_ROLE.isdisjoint(idle(controller.api.needs("eks"), *ALL))
 
 
 def test_a_cluster_of_somebody_else_is_used_as_it_is_without_a_call(controller: Controller) -> None:
@@ -216,5 +216,6 @@ def test_teardown_leaves_nothing(controller: Controller, made: Item) -> None:
     assert ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     mine = [{"Name": "tag:trainium:cluster", "Values": [NAME]}]
     assert ec2.describe_vpcs(Filters=mine)["Vpcs"] == []
-    for_eks = {"LookForEks", "DeleteTheClusterOfEks", "DeleteItsRoles", "LookForLogs", "DeleteItsLogs"}
+    for_eks = {"LookForEks", "DeleteTheClusterOfEks", "DeleteItsRoles", "LookForLogs", "LookAtItsLogs", "DeleteItsLogs"}
+    for_eks.add("DeleteInterfacesOfPods")
     assert for_eks.isdisjoint(idle(controller.api.needs("teardown"), "teardown"))

@@ -37,7 +37,7 @@ def test_a_head_node_is_launched_once_and_is_no_node(controller: Controller) -> 
     assert told[4].startswith(
         "The nodes of old in us-west-2 have no head node of their own, and the jobs of their Slurm"
     )
-    of_the_role = {"PlaceThemTogether", "ReadTheNameOfTheImage", "LookAtTheQuota"}
+    of_the_role = {"ReadTheNameOfTheImage", "LookAtTheQuota", "LetEc2MakeItsSpotRole"}
     assert of_the_role.isdisjoint(idle(controller.api.needs("lab"), "nodes"))
     launches = [call for call in controller.api.calls("RunInstances") if call["write"]]
     assert [call["parameters"]["InstanceType"] for call in launches] == ["m5.2xlarge", "trn1.2xlarge", "trn1.2xlarge"]

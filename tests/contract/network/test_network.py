@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import subprocess
 import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -83,6 +84,22 @@ def look(controller: Controller, vpc: str) -> Item:
     }
 
 
+def known(controller: Controller) -> Item:
+    """The names of what belongs to the cluster."""
+    ec2 = controller.ec2
+    return {
+        "VPCs": {item["VpcId"] for item in ec2.describe_vpcs(Filters=MINE)["Vpcs"]},
+        "subnets": {item["SubnetId"] for item in ec2.describe_subnets(Filters=MINE)["Subnets"]},
+        "tables": {item["RouteTableId"] for item in ec2.describe_route_tables(Filters=MINE)["RouteTables"]},
+        "gateways": {item["InternetGatewayId"] for item in ec2.describe_internet_gateways()["InternetGateways"]},
+        "NAT gateways": {item["NatGatewayId"] for item in ec2.describe_nat_gateways()["NatGateways"]},
+        "addresses": {item["AllocationId"] for item in ec2.describe_addresses()["Addresses"]},
+        "endpoints": {item["VpcEndpointId"] for item in ec2.describe_vpc_endpoints()["VpcEndpoints"]},
+        "groups": {item["GroupId"] for item in ec2.describe_security_groups(Filters=MINE)["SecurityGroups"]},
+        "keys": {item["KeyName"] for item in ec2.describe_key_pairs()["KeyPairs"]},
+    }
+
+
 @pytest.fixture(scope="module")
 def made(controller: Controller, foreign: Item) -> int:
     """The network that the tests share; how many tasks changed something."""
@@ -138,6 +155,7 @@ def test_its_policy_allows_what_it_does_and_nothing_else(controller: Controller,
     # What only a run needs that finds another key, route or rule than the wanted one, or a region that names no zones.
     # What the playbook does beside is in test_policies.py.
     others = [set(one["Action"]) for one in policy("network") if one["Sid"] in ("ChangeIt", "WorkAlone")]
+    others.append({"ec2:DescribeAvailabilityZones"})
     assert actions("network") - used == set().union(*others)
 
 
@@ -249,6 +267,16 @@ def test_an_instance_in_the_clusters_vpc_reaches_the_nodes(controller: Controlle
 
 
 def test_a_change_takes_the_statements_that_the_first_run_does_not(controller: Controller, made: int) -> None:
+    """A further tag is given to what is there, and makes nothing twice."""
+    before = known(controller)
+    key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(controller.folder / "newer")]
+    subprocess.run(key, check=True)
+    newer = controller.folder / "newer.pub"
     other = {"network_ssh_allowed_cidrs": ["192.0.2.0/24"], "network_tags": {"team": "speech"}}
-    assert controller.cases(("network", other)) == [""]
+    assert controller.cases(("network", {**other, "network_public_key_file": str(newer)})) == [""]
+    assert known(controller) == before
+    (pair,) = controller.ec2.describe_key_pairs(KeyNames=["own"], IncludePublicKey=True)["KeyPairs"]
+    assert pair["PublicKey"].split()[:2] == newer.read_text().split()[:2]
+    tables = controller.ec2.describe_route_tables(Filters=MINE)["RouteTables"]
+    assert {tags(table).get("team") for table in tables} == {"speech"}
     assert idle(controller.api.needs("network"), "network") == ["WorkAlone"]

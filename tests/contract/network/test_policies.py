@@ -39,16 +39,22 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
     ssm = controller.client("ssm")
     options = ["-e", json.dumps(controller.variables)]
     for name, unneeded, seldom in (
-        ("network", ["ChangeTags", "ChangeIt"], statement("network", "ChangeIt")),
+        (
+            "network",
+            ["ChangeTags", "ChangeIt"],
+            # Zones are looked for where EC2 names none with the type, or EKS needs more than have it.
+            statement("network", "ChangeIt") | {"ec2:DescribeAvailabilityZones"},
+        ),
         # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
         (
             "teardown",
-            ["EndInstances", "DeleteTheClusterOfEks", "DeleteItsLogs"],
+            ["EndInstances", "DeleteInterfacesOfPods", "DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
             | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions") - {"iam:ListRolePolicies"})
+            | statement("teardown", "LookAtItsLogs")
             | statement("teardown", "DeleteItsLogs"),
         ),
     ):

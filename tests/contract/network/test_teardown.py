@@ -167,8 +167,9 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     assert left(controller, MINE) == {}
     assert left(controller, FOREIGN) == foreign
     # Its policy allows what it did and nothing else; what the playbook does beside is in test_policies.py.
-    apart = {"LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "DeleteItsLogs"}
+    apart = {"LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"}
     others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in apart]
+    apart.add("DeleteInterfacesOfPods")
     nodes = {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
     playbook = {"ec2:DescribeVpcAttribute"}.union(nodes, *others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook

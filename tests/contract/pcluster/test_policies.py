@@ -20,6 +20,7 @@ from tests.contract.pcluster.test_role import Role
 
 # Of a cluster, and of an image; both let ParallelCluster make its roles.
 CLUSTER, IMAGE = ("parallelcluster", "parallelcluster-iam"), ("image", "parallelcluster-iam")
+WAITS = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 # What the role does, below.
 OURS = {"KeepTheSoftwareInABucket", "ListBuckets"}
 
@@ -41,6 +42,26 @@ def make(site: Site, name: str) -> None:
     site.pcluster("create-cluster", "--cluster-name", name, *given)
 
 
+def look_at_nodes(site: Site, user: str) -> None:
+    """As the playbooks do: the head node's host keys, and the names that Slurm has for the others."""
+    wanted = [{"Name": "tag:parallelcluster:node-type", "Values": ["HeadNode"]}]
+    ((head,),) = [found["Instances"] for found in site.ec2.describe_instances(Filters=wanted)["Reservations"]]
+    ec2, names = client("ec2", site, user), client("dynamodb", site, user)
+    with pytest.raises(ClientError, match="ec2:GetConsoleOutput"):
+        ec2.get_console_output(InstanceId=head["InstanceId"])
+    # The role gives it to the whole cluster.
+    tag = [{"Key": "trainium:cluster", "Value": "demo"}]
+    site.ec2.create_tags(Resources=[head["InstanceId"]], Tags=tag)
+    ec2.get_console_output(InstanceId=head["InstanceId"])
+    names.scan(TableName="parallelcluster-slurm-demo")
+
+
+def client(service: str, site: Site, user: str) -> Any:
+    make: Any = boto3.client
+    keys = {"aws_access_key_id": user, "aws_secret_access_key": "x", "region_name": REGION}
+    return make(service, endpoint_url=site.api.url, **keys)
+
+
 def delete(site: Site, name: str) -> None:
     site.pcluster("delete-cluster", "--cluster-name", name)
     site.until(lambda: "stacks" not in site.left(), 300)
@@ -54,6 +75,7 @@ def test_a_cluster_comes_and_goes_with_its_policies(site: Site) -> None:
     for command in (("describe-cluster",), ("update-compute-fleet", "--status", "STOP_REQUESTED")):
         site.pcluster(*command, "--cluster-name", "demo")
     site.pcluster("list-cluster-log-streams", "--cluster-name", "demo")
+    look_at_nodes(site, "cluster")
     delete(site, "demo")
     assert site.left() == {}
     # From the region's bucket of ParallelCluster nothing is read here.
@@ -62,8 +84,7 @@ def test_a_cluster_comes_and_goes_with_its_policies(site: Site) -> None:
 
 def test_without_a_statement_a_stack_is_taken_back_and_says_why(site: Site) -> None:
     limit(site, "less", CLUSTER, without="KeepLogs")
-    keys: Any = {"aws_access_key_id": "less", "aws_secret_access_key": "x", "region_name": REGION}
-    stacks: Any = boto3.client("cloudformation", endpoint_url=site.api.url, **keys)
+    stacks = client("cloudformation", site, "less")
     group = {"Type": "AWS::Logs::LogGroup", "Properties": {"LogGroupName": "less"}}
     made = {"StackName": "less", "TemplateBody": json.dumps({"Resources": {"Group": group}})}
     with pytest.raises(ClientError, match="not authorized to perform: cloudformation:CreateStack"):
@@ -71,6 +92,14 @@ def test_without_a_statement_a_stack_is_taken_back_and_says_why(site: Site) -> N
     stacks.create_stack(**made, Tags=[{"Key": "parallelcluster:cluster-name", "Value": "less"}])
     site.wait("less", "ROLLBACK_COMPLETE")
     assert "not authorized to perform: logs:CreateLogGroup" in str(site.reasons("less"))
+    # Another's stack may have a role with more rights; a tag in the request makes it no cluster's.
+    site.client("cloudformation").create_stack(StackName="theirs", TemplateBody=json.dumps({"Resources": {"A": WAITS}}))
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": "theirs"}]
+    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:UpdateStack"):
+        stacks.update_stack(**{**made, "StackName": "theirs"}, Tags=tags)
+    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:DeleteStack"):
+        stacks.delete_stack(StackName="theirs")
+    site.client("cloudformation").delete_stack(StackName="theirs")
     site.client("cloudformation").delete_stack(StackName="less")
 
 
@@ -88,6 +117,17 @@ def test_an_image_is_built_and_deleted_with_its_policies(site: Site) -> None:
     site.pcluster("describe-image", "--image-id", "mine")
     site.pcluster("delete-image", "--image-id", "mine")
     assert site.ec2.describe_images(Owners=["self"])["Images"] == []
+    # delete-image deletes the stack of a build that failed, and with this policy nobody else's.
+    admin, stacks = site.client("cloudformation"), client("cloudformation", site, "image")
+    template = json.dumps({"Resources": {"A": WAITS}})
+    admin.create_stack(
+        StackName="failed", TemplateBody=template, Tags=[{"Key": "parallelcluster:image_id", "Value": "failed"}]
+    )
+    admin.create_stack(StackName="theirs", TemplateBody=template)
+    stacks.delete_stack(StackName="failed")
+    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:DeleteStack"):
+        stacks.delete_stack(StackName="theirs")
+    admin.delete_stack(StackName="theirs")
     # Image Builder makes its own role at its first build in an account; CloudFormation reads what a recipe is made of,
     # and ends the subscription of an image that failed. The emulator does none of it.
     unseen = {"EndItsSubscription", "LetImageBuilderMakeItsRole", "ReadWhatItBuildsFrom"}

@@ -33,7 +33,8 @@ def one(**wanted: Any) -> Mount:
 def test_efs_gets_the_options_that_amazon_recommends() -> None:
     mount = one(**EFS)
     assert mount.source == "fs-0123456789abcdef0.efs.us-west-2.amazonaws.com:/"
-    assert mount.options == "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,_netdev"
+    amazon = "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport"
+    assert mount.options == f"{amazon},nosuid,nodev,_netdev"
     assert (mount.fstype, mount.unit, mount.automount) == ("nfs4", "home", False)
 
 
@@ -42,7 +43,7 @@ def test_lustre_is_named_by_its_server_and_its_mount_name() -> None:
     assert one(**LUSTRE, dns_name="10.0.0.9").source == "10.0.0.9@tcp:/abcdef"
     first = one(**{**LUSTRE, "mount_name": "", "deployment_type": "SCRATCH_1"})
     assert first.source.endswith("@tcp:/fsx")
-    assert one(**LUSTRE).options == "noatime,flock,_netdev"
+    assert one(**LUSTRE).options == "noatime,flock,nosuid,nodev,_netdev"
 
 
 def test_china_has_a_domain_of_its_own() -> None:
@@ -52,21 +53,29 @@ def test_china_has_a_domain_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("mount", "options", "expected"),
     [
-        (LUSTRE, "relatime", "flock,_netdev,relatime"),
-        (LUSTRE, "localflock,ro", "noatime,_netdev,localflock,ro"),
-        ({"type": "nfs", "source": "a:/x", "path": "/x"}, "soft, timeo=50", "_netdev,soft,timeo=50"),
+        (LUSTRE, "relatime", "flock,nosuid,nodev,_netdev,relatime"),
+        (LUSTRE, "localflock,ro", "noatime,nosuid,nodev,_netdev,localflock,ro"),
+        ({"type": "nfs", "source": "a:/x", "path": "/x"}, "soft, timeo=50", "nosuid,nodev,_netdev,soft,timeo=50"),
+        (LUSTRE, "suid", "noatime,flock,nodev,_netdev,suid"),
+        (LUSTRE, "dev,suid", "noatime,flock,_netdev,dev,suid"),
         (BIND, "ro", "bind,_netdev,ro"),
         (BIND, "rbind", "_netdev,rbind"),
         (
             EFS,
             "vers=4.0,noresvport",
-            "rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,_netdev,vers=4.0,noresvport",
+            "rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,nosuid,nodev,_netdev,vers=4.0,noresvport",
         ),
-        (LUSTRE, "nofail,x-systemd.requires=a.service", "noatime,flock,_netdev"),
+        (LUSTRE, "nofail,x-systemd.requires=a.service", "noatime,flock,nosuid,nodev,_netdev"),
     ],
 )
 def test_own_options_win_over_the_defaults(mount: dict[str, Any], options: str, expected: str) -> None:
     assert one(**mount, options=options).options == expected
+
+
+@pytest.mark.parametrize("mount", [EFS, LUSTRE, {"type": "nfs", "source": "a:/x", "path": "/x"}])
+def test_what_comes_over_the_network_makes_nobody_root(mount: dict[str, Any]) -> None:
+    assert {"nosuid", "nodev"} <= set(one(**mount).options.split(","))
+    assert {"nosuid", "nodev"} <= set(one(**mount, options="ro,noatime").options.split(","))
 
 
 def test_mounting_on_demand_is_an_option_or_a_key() -> None:

@@ -13,11 +13,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 TYPES = ("efs", "lustre", "nfs", "bind")
 DEPLOYMENT_TYPES = ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
 # Amazon's advice for EFS over the kernel's own NFS client, and for FSx for Lustre. A bind mount carries _netdev,
-# because its source often lies on a remote mount, and a local unit waiting for a remote one is a cycle at boot.
+# because its source often lies on a remote mount, and a local unit waiting for a remote one is a cycle at boot. What
+# comes over the network is data: another host's root must not make programs and devices that are root's here. A bind
+# mount has these two from what it shows (mount(2), MS_BIND).
 _OPTIONS = {
-    "efs": "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,_netdev",
-    "lustre": "noatime,flock,_netdev",
-    "nfs": "hard,_netdev",
+    "efs": "nfsvers=4.1,rsize=1048576,wsize=1048576,hard,timeo=600,retrans=2,noresvport,nosuid,nodev,_netdev",
+    "lustre": "noatime,flock,nosuid,nodev,_netdev",
+    "nfs": "hard,nosuid,nodev,_netdev",
     "bind": "bind,_netdev",
 }
 _FSTYPES = {"efs": "nfs4", "lustre": "lustre", "nfs": "nfs", "bind": "none"}
@@ -31,6 +33,8 @@ _OPPOSITES = {
     "noflock": "flock",
     "localflock": "flock",
     "resvport": "noresvport",
+    "suid": "nosuid",
+    "dev": "nodev",
     "vers": "nfsvers",
     "rbind": "bind",
 }
