@@ -317,11 +317,11 @@ def row(name: str) -> str:
         " to ".join(dict.fromkeys(needs.get("sdk", []))) or "any",
         " to ".join(needs.get("python", [])) or "any",
         ", ".join(needs.get("systems", [])) or ("Ubuntu, Debian" if preset.get("packages") else "any of the SDK"),
-        str(preset.get("nodes") or "all"),
+        str(preset.get("nodes") or "any number"),
         f"`{data}`" if data else "",
         ", ".join(f"`{one}`" for one in brought),
         ", ".join(preset.get("secrets", {})),
-        "yes" if needs.get("shared") else "to go on" if goes_on else "",
+        "yes" if needs.get("shared") else "only to resume" if goes_on else "",
     ]
     return f"| {' | '.join(cells)} |".replace("  ", " ")
 
