@@ -55,7 +55,13 @@ from ansible.plugins.callback.default import CallbackModule as Default
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _phases
-from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import Phase, is_due, is_rescued, short
+from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import (
+    Phase,
+    is_due,
+    is_rescued,
+    printable,
+    short,
+)
 from ansible_collections.trainium.cluster.plugins.plugin_utils._run_log import Details, RunLog, Seconds
 
 MESSAGES = ("debug", "ansible.builtin.debug", "ansible.legacy.debug")
@@ -286,7 +292,7 @@ class CallbackModule(Default):
         """Show a message without its wrapping; whether there was one."""
         lines = self._lines(result) if self._is_message(result) and not self._display.shown else []
         for line in lines:
-            self._display.screen.display(f"    {self._where(result)}{line}")
+            self._display.screen.display(f"    {self._where(result)}{printable(line)}")
         return bool(lines)
 
     @staticmethod

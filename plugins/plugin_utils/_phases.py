@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -70,3 +71,12 @@ class Phase:
         many = f"{len(self.hosts)} host{'s' if len(self.hosts) > 1 else ''}"
         failed = f", failed: {', '.join(sorted(self.failed))}" if self.failed else ""
         return f"{many}, {len(self.changed) or 'none'} changed{failed}"
+
+
+# What moves the cursor, sets colours and titles, or turns the direction of writing: hosts say what is shown.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(line: str) -> str:
+    """A line that does nothing to a terminal but to be shown."""
+    return _UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any, TextIO
@@ -14,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.files imp
 # Logs that are kept of one folder; the oldest go.
 LOGS = 20
 RECORD = "seconds.json"
+_LOG = re.compile(r"\d{8}T\d{6}-\d+-[\w.-]+\.log")
 
 
 class RunLog:
@@ -27,7 +29,9 @@ class RunLog:
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             # By the line, so that a run that is killed leaves what was done.
             self._stream = os.fdopen(handle, "w", encoding="utf-8", errors="replace", buffering=1)
-            for old in sorted(folder.glob("*T*-*-*.log"))[:-LOGS]:
+            # Those of other programs stay, whatever they are called, and this one.
+            logs = [path for path in sorted(folder.iterdir()) if _LOG.fullmatch(path.name) and path != self.path]
+            for old in logs[: 1 - LOGS]:
                 old.unlink(missing_ok=True)
         except OSError as error:
             self.problem = f"{folder} cannot be written to ({error.strerror})"

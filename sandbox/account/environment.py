@@ -23,6 +23,8 @@ from sandbox.errors import SandboxError
 REGION = "us-west-2"
 # A file that is none: clients take it for one without any profile.
 NO_FILE = "/dev/null"
+# How those of AWS begin, and those by which kubernetes.core finds a cluster that it is not told.
+CALLERS = ("AWS_", "K8S_AUTH_")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -52,13 +54,13 @@ def variables() -> dict[str, str]:
 
 
 def of_the_caller(environ: Mapping[str, str]) -> list[str]:
-    """The names of the variables of AWS in an environment, sorted; those that a shell cannot have are left out."""
-    return sorted(name for name in environ if re.fullmatch(r"AWS_[A-Za-z0-9_]+", name))
+    """The names of the variables of AWS and Kubernetes, sorted; those that a shell cannot have are left out."""
+    return sorted(name for name in environ if re.fullmatch(r"(AWS|K8S_AUTH)_[A-Za-z0-9_]+", name))
 
 
 def inside(environ: Mapping[str, str]) -> dict[str, str]:
     """The caller's environment with the sandbox's account instead of the caller's."""
-    kept = {name: value for name, value in environ.items() if not name.startswith("AWS_")}
+    kept = {name: value for name, value in environ.items() if not name.startswith(CALLERS)}
     # A proxy would get what is meant for this machine, with its key; clients read one name or the other.
     direct = {name: ",".join(filter(None, (environ.get(name), *LOOPBACK))) for name in ("NO_PROXY", "no_proxy")}
     return {**kept, **direct, "KUBECONFIG": NO_FILE, **variables()}

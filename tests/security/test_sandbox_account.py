@@ -113,11 +113,14 @@ def test_neither_the_callers_cluster_nor_a_proxy_is_reached(monkeypatch: pytest.
         "HTTPS_PROXY": "http://proxy:3128",
         "no_proxy": "example.com",
     }
+    caller["K8S_AUTH_HOST"] = "https://production.example.com"
     found = account.inside(caller)
+    assert "K8S_AUTH_HOST" not in found
     assert found["KUBECONFIG"] == "/dev/null"
     assert found["no_proxy"] == "example.com,127.0.0.1,localhost,::1"
     assert found["NO_PROXY"] == "127.0.0.1,localhost,::1"
     monkeypatch.setattr(settings.os, "environ", caller)
+    assert "K8S_AUTH_HOST" in settings.exports(Paths(Path("/nonexistent"))).splitlines()[0].split()
     assert "export KUBECONFIG=/dev/null" in settings.exports(Paths(Path("/nonexistent"))).splitlines()
 
 
@@ -236,5 +239,12 @@ def test_the_readme_tries_nothing_outside_the_sandbox() -> None:
     assert [
         line
         for line in lines
-        if not line.startswith(("make ", ".venv/bin/python -m sandbox run ", ".venv/bin/python -m sandbox purge "))
+        if not line.startswith(
+            (
+                "git clone https://github.com/trainium/cluster trainium-cluster && cd trainium-cluster",
+                "make ",
+                ".venv/bin/python -m sandbox run ",
+                ".venv/bin/python -m sandbox purge ",
+            )
+        )
     ] == []

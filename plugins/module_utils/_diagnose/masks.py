@@ -21,10 +21,16 @@ _WRITTEN = re.compile(
 # The shapes of AWS's access keys, and of tokens of Hugging Face, GitHub, GitLab, Slack and of model services.
 _SHAPED = re.compile(
     r"\b(?:A[KS]IA[A-Z0-9]{16}|hf_[A-Za-z0-9]{20,100}|gh[pousr]_[A-Za-z0-9]{20,100}|github_pat_[A-Za-z0-9_]{20,100}"
-    r"|glpat-[A-Za-z0-9_-]{20,100}|xox[abeoprs]-[A-Za-z0-9-]{10,100}|sk-[A-Za-z0-9_-]{20,200})"
+    r"|glpat-[A-Za-z0-9_-]{20,100}|xox[abeoprs]-[A-Za-z0-9-]{10,100}|sk-[A-Za-z0-9_-]{20,200}"
+    r"|npm_[A-Za-z0-9]{20,100}|pypi-[A-Za-z0-9_-]{20,300}|hvs\.[A-Za-z0-9_-]{20,200}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]{5,})"
 )
 # Who and with what in an address, such as that of an index: what stands between :// and the @ of its host.
-_ADDRESS = re.compile(r"(://)[^\s/@\"'?#]{1,500}@")
+# A password may have any sign that is none of a blank or a quote.
+_ADDRESS = re.compile(r"(://)(?:[^\s/:@\"']{1,100}:[^\s\"']{1,500}|[^\s/@\"'?#]{1,500})@")
+# The whole of the header, whatever kind of authorization it has.
+_HEADER = re.compile(
+    r"((?:proxy-)?authorization[\"']?\s{0,3}[=:]\s{0,3}|[a-z0-9-]{1,40}-token\s{0,3}:\s{0,3}).+", re.IGNORECASE
+)
 
 
 def masked(line: str) -> str:
@@ -33,6 +39,7 @@ def masked(line: str) -> str:
     >>> masked("export AWS_SECRET_ACCESS_KEY=abc HOME=/root")
     'export AWS_SECRET_ACCESS_KEY=**** HOME=/root'
     """
+    line = _HEADER.sub(rf"\1{MASK}", line)
     named = _WRITTEN.sub(rf"\1{MASK}", _NAMED.sub(rf"\1\2{MASK}", line))
     return _ADDRESS.sub(rf"\1{MASK}@", _SHAPED.sub(MASK, named))
 

@@ -40,6 +40,17 @@ set +e
 if [ -n "$LAID" ]; then
   /opt/slurm/etc/scripts/prolog.d/20_trainium_containers || echo "the prolog failed"
   find /var/enroot /run/enroot -name layer
+  # What the user has put in the place of a folder of theirs, and jobs of one user that begin at the same time.
+  mkdir -m 0755 /mnt/victim
+  rmdir /var/enroot/user-1/tmp
+  ln -s /mnt/victim /var/enroot/user-1/tmp
+  chown -h 1 /var/enroot/user-1/tmp
+  /opt/slurm/etc/scripts/prolog.d/20_trainium_containers || echo "the prolog failed"
+  stat --format='%a %u %F %n' /mnt/victim
+  for job in 1 2 3 4 5 6; do
+    (SLURM_JOB_UID=9 /opt/slurm/etc/scripts/prolog.d/20_trainium_containers || echo "the prolog failed") &
+  done
+  wait
 fi
 stat --format='%a %u %F %n' /run/enroot /run/pyxis /var/enroot /run/enroot/user-* /var/enroot/user-* 2> /dev/null
 cat /opt/slurm/told /opt/slurm/etc/plugstack.conf /opt/slurm/etc/plugstack.conf.d/* /etc/enroot/enroot.conf 2> /dev/null
@@ -115,6 +126,8 @@ def test_nobody_lays_out_the_folders_of_another(tmp_path: Path) -> None:
         "755 0 directory /var/enroot",
         "700 1 directory /run/enroot/user-1",
         "700 1 directory /var/enroot/user-1",
+        "700 9 directory /var/enroot/user-9",
+        "755 0 directory /mnt/victim",
     ):
         assert line in said, done.stdout
     # Nor does anything stay of what lay there.

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.callback.phases import CallbackModule
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _phases
+from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import printable
+from ansible_collections.trainium.cluster.plugins.plugin_utils._run_log import RunLog
 
 from tests.sandbox_driver import RECAP, REPOSITORY
 
@@ -299,3 +301,19 @@ def test_who_ends_it_is_told_what_goes_on(capsys: pytest.CaptureFixture[str]) ->
     # At the end of the process it is not told again.
     callback._ended_early()
     assert capsys.readouterr().out == ""
+
+
+def test_what_a_host_says_does_nothing_to_the_terminal() -> None:
+    said = "a\033]0;title\007b\x9b2Kc\u202ed\te"
+    assert printable(said) == "a\\x1b]0;title\\x07b\\x9b2Kc\\u202ed\te"
+
+
+def test_logs_of_others_stay(tmp_path: Path) -> None:
+    others = [tmp_path / f"TEAM-notes-{number:02}.log" for number in range(30)]
+    own = [tmp_path / f"20260101T0000{number:02}-{number}-site.log" for number in range(30)]
+    for path in (*others, *own):
+        path.touch()
+    log = RunLog(tmp_path, "site")
+    assert log.path.exists()
+    assert all(path.exists() for path in others)
+    assert [path for path in own if path.exists()] == own[11:]
