@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,8 @@ class Modules:
         found = [re.search(r"(STOP|START)_REQUESTED", text) for text in told]
         return [match.group(1) for match in found if match]
 
-    def play(self, folder: Path, arguments: Item) -> tuple[Item, str]:
-        """The module as a task of a play: its result, and what the screen showed beside it."""
+    def play(self, folder: Path, arguments: Item, told: Callable[[], object]) -> tuple[Item, str]:
+        """The module as a task of a play: its result, and what the screen shows beside it; ``told`` hears of it."""
         task = {"name": "Cluster", "trainium.cluster.pcluster": arguments, "register": "result"}
         copy = {
             "name": "Result",
@@ -85,17 +86,24 @@ class Modules:
         )
         environment = {key: value for key, value in self.site.variables.items() if not key.startswith("ANSIBLE_")}
         environment.update(ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"), ANSIBLE_INVENTORY=str(folder / "hosts.yml"))
-        done = subprocess.run(
-            [str(Path(sys.executable).with_name("ansible-playbook")), str(folder / "play.yml")],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return json.loads((folder / "result").read_text()), done.stderr
+        output = folder / "output"
+        with output.open("w") as stream:
+            process = subprocess.Popen(
+                [str(Path(sys.executable).with_name("ansible-playbook")), str(folder / "play.yml")],
+                cwd=folder,
+                env=environment,
+                stdout=stream,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        screen = ""
+        assert process.stderr
+        for line in process.stderr:
+            screen += line
+            if line.startswith("pcluster: "):
+                told()
+        assert process.wait() == 0, output.read_text() + screen
+        return json.loads((folder / "result").read_text()), screen
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +114,16 @@ def modules(site: Site) -> Modules:
 @pytest.fixture(scope="module")
 def created(modules: Modules, tmp_path_factory: pytest.TempPathFactory) -> tuple[Item, str]:
     """The cluster that most tests share, and what its creation said and showed."""
-    modules.site.api.control("POST", "waiting", {"mode": "succeed", "delay": 4})
+
+    def wait(seconds: float) -> None:
+        modules.site.api.control("POST", "waiting", {"mode": "succeed", "delay": seconds})
+
+    # However slow this machine is, it is made after it was told how far it is, and not before.
+    wait(100)
     try:
-        return modules.play(tmp_path_factory.mktemp("play"), modules.arguments())
+        return modules.play(tmp_path_factory.mktemp("play"), modules.arguments(), lambda: wait(0.3))
     finally:
-        modules.site.api.control("POST", "waiting", {"mode": "succeed", "delay": 0.3})
+        wait(0.3)
 
 
 def test_bad_input_is_refused_before_a_call_of_aws(modules: Modules, tmp_path: Path) -> None:
