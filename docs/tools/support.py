@@ -21,9 +21,11 @@ HEAD = """\
 # What is supported
 
 **Seen on hardware: nothing yet.** Not one line of this collection has run on an instance with a Neuron device or EFA.
-The sandbox, whose hosts are containers of the machine's own Debian or Ubuntu, has run the playbooks with real Slurm and
-PyTorch on processors; what it simulates, and where that is known to differ, is in [fidelity](fidelity.md). What follows
-is what the code accepts, from AWS's publications, and refuses otherwise.
+The sandbox has run the playbooks with real Slurm and PyTorch on processors. Its hosts are containers with the machine's
+own release, Debian 12 or Ubuntu 24.04; what it simulates, and where that is known to differ, is in
+[fidelity](fidelity.md).
+
+The tables below show what the code accepts. They were made from what AWS publishes. Everything else is refused.
 
 This page is written from the code's own tables by `make readmes`.
 
