@@ -66,8 +66,8 @@ ParallelCluster {pcluster} is what is tried, in the sandbox on the machine's own
 Container images for trainings need 3.11.1 or newer, and hooks of Slurm 3.6.0 or newer.
 
 Releases of EKS's Neuron image are known for Kubernetes {kubernetes}; the default is {kubernetes_default}.
-Other clusters of Kubernetes are not asked for their version. The release of Volcano that the role `eks_addons` brings is
-for Kubernetes up to 1.35: with 1.36 set `training_job_launcher: kubernetes` and `eks_addons_volcano: false`.
+Other clusters of Kubernetes are not asked for their version. The release of Volcano that the role `eks_addons` brings
+is for Kubernetes up to 1.35: with 1.36 set `training_job_launcher: kubernetes` and `eks_addons_volcano: false`.
 """
 
 
