@@ -49,7 +49,7 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	$(SANDBOX) down
 
 # The first four need no hosts, and leave each other idle processors.
-test: setup ## everything that CI runs
+test: setup ## what CI runs beside publish-check
 	$(MAKE) --jobs 2 --output-sync=target unit lint sanity browser
 	$(MAKE) molecule
 	@# The way mostly waits for its hosts, and the scripts take what processors it leaves.

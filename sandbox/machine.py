@@ -1,4 +1,4 @@
-"""What the sandbox needs of the machine: Debian or Ubuntu, root or sudo, and a few packages."""
+"""What the sandbox needs of the machine: Debian 12 or Ubuntu 24.04, root or sudo, and a few packages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 from sandbox.errors import SandboxError
+
+# Its hosts are of this machine's own release, and the roles refuse others for Slurm, EFA or the default SDK.
+RELEASES = {("debian", "12"), ("ubuntu", "24.04")}
 
 # Program -> Debian package that brings it. netavark lies outside PATH, so it is looked up by its file.
 PROGRAMS = {
@@ -41,13 +44,14 @@ def check() -> None:
     """Refuse a machine that cannot hold a sandbox.
 
     Raises:
-        SandboxError: not Linux, not Debian or Ubuntu, or no way to become root.
+        SandboxError: not Linux, not Debian 12 or Ubuntu 24.04, or no way to become root.
     """
     release = os_release()
-    if not sys.platform.startswith("linux") or release.get("ID") not in ("debian", "ubuntu"):
+    if not sys.platform.startswith("linux") or (release.get("ID"), release.get("VERSION_ID")) not in RELEASES:
         raise SandboxError(
-            f"The sandbox needs Debian or Ubuntu, and this machine is {release.get('PRETTY_NAME', sys.platform)}: "
-            "run it on a Debian or Ubuntu machine, or use the playbooks against a real AWS account."
+            "The sandbox needs Debian 12 or Ubuntu 24.04, since its hosts are of this machine's release and Slurm and "
+            f"Neuron are not for others, and this machine is {release.get('PRETTY_NAME', sys.platform)}: "
+            "run it on one of the two, in a virtual machine too, or use the playbooks against a real AWS account."
         )
     if os.geteuid() != 0 and not shutil.which("sudo"):
         raise SandboxError("The sandbox starts containers as root, and sudo is not installed: run it as root.")

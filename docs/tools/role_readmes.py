@@ -21,8 +21,7 @@ END_OF_NOTES = "<!-- end of notes; all else is generated from meta/argument_spec
 COLLECTION = "trainium.cluster"
 # Galaxy shows each page alone, so that addresses are whole.
 PAGES = "https://github.com/trainium/cluster/blob/main/roles"
-RELEASES = {"bookworm": "12", "jammy": "22.04", "noble": "24.04"}
-SYSTEMS = {"EL": "Rocky Linux and other EL", "GenericLinux": "any Linux: it runs on the controller"}
+SUPPORT = "https://github.com/trainium/cluster/blob/main/docs/support.md"
 # A letter, then a bracket whose content may hold brackets itself.
 MARKUP = re.compile(r"\b([A-Z]{1,2})\(((?:[^()]|\([^()]*\))*)\)")
 
@@ -59,17 +58,14 @@ def paragraphs(description: str | list[str] | None) -> list[str]:
     return [markdown(text) for text in ([description] if isinstance(description, str) else description or [])]
 
 
-def platforms(meta: Spec) -> str:
-    """The supported systems in one line.
+def on_controller(meta: Spec) -> bool:
+    """Whether the role works on the controller, whatever Linux that is."""
+    return any(platform["name"] == "GenericLinux" for platform in meta["platforms"])
 
-    >>> platforms({"platforms": [{"name": "Debian", "versions": ["bookworm"]}, {"name": "EL", "versions": ["9"]}]})
-    'Debian 12, Rocky Linux and other EL 9'
-    """
-    found = []
-    for platform in meta["platforms"]:
-        versions = [RELEASES.get(version, version) for version in platform["versions"] if version != "all"]
-        found.append(" ".join([SYSTEMS.get(platform["name"], platform["name"]), " and ".join(versions)]).strip())
-    return ", ".join(found)
+
+def platforms(meta: Spec) -> str:
+    """The supported systems: one page has them, from the tables that the roles refuse by."""
+    return "any Linux: it runs on the controller" if on_controller(meta) else f"those of [docs/support.md]({SUPPORT})"
 
 
 def variables(options: Spec) -> list[str]:
@@ -116,12 +112,12 @@ def used(play: Spec) -> set[str]:
     return listed | {one.get("name") for one in included if "tasks_from" not in one}
 
 
-def usage(role: str, plays: Iterable[Spec]) -> Spec:
-    """Where and how the collection's own plays use the role; on all nodes as root where none does."""
+def usage(role: str, plays: Iterable[Spec], controller: bool = False) -> Spec:
+    """Where and how the collection's own plays use the role; else on the controller, or as root on all nodes."""
     for play in plays:
         if f"{COLLECTION}.{role}" in used(play):
             return {key: play[key] for key in ("hosts", "connection", "become") if key in play}
-    return {"hosts": "compute:head", "become": True}
+    return {"hosts": "localhost", "connection": "local"} if controller else {"hosts": "compute:head", "become": True}
 
 
 def example(role: str, options: Spec, play: Spec, needs_public: bool) -> list[str]:
@@ -156,7 +152,10 @@ def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
     blocks += [f"{NOTES}\n\n{notes}\n\n{END_OF_NOTES}"] if notes else []
     named = ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})
     blocks.append(f"Supported systems: {platforms(meta)}.{f' Tags: {named}.' if named else ''}")
-    blocks += ["## Example", "\n".join(["```yaml", *example(role, options, usage(role, plays), public), "```"])]
+    blocks += [
+        "## Example",
+        "\n".join(["```yaml", *example(role, options, usage(role, plays, on_controller(meta)), public), "```"]),
+    ]
     entries = []
     for name, spec in specs.items():
         if name != "main":

@@ -21,9 +21,11 @@ HEAD = """\
 # What is supported
 
 **Seen on hardware: nothing yet.** Not one line of this collection has run on an instance with a Neuron device or EFA.
-The sandbox, whose hosts are containers of the machine's own Debian or Ubuntu, has run the playbooks with real Slurm and
-PyTorch on processors; what it simulates, and where that is known to differ, is in [fidelity](fidelity.md). What follows
-is what the code accepts, from AWS's publications, and refuses otherwise.
+The sandbox has run the playbooks with real Slurm and PyTorch on processors. Its hosts are containers with the machine's
+own release, Debian 12 or Ubuntu 24.04; what it simulates, and where that is known to differ, is in
+[fidelity](fidelity.md).
+
+The tables below show what the code accepts. They were made from what AWS publishes. Everything else is refused.
 
 This page is written from the code's own tables by `make readmes`.
 
@@ -45,15 +47,17 @@ oldest Python.
 
 ## Operating systems of the nodes, by role
 
-Other roles go by no list. A role that Neuron's packages come to goes by the SDK, below. `+` also takes what is newer.
-"""
-BOTH = """\
-With `trainium_backend: ec2` and EFA, nodes get `efa`, `neuron` and `slurm`. All three let pass
-{systems}.
+With `trainium_backend: ec2` and EFA, nodes get the roles `efa`, `neuron` and `slurm`. All three accept only
+**{systems}**.
+
+Roles that install packages of Neuron check the tables of the SDK, below. Roles that are in no table do not check the
+system. `+` means: this version or newer.
+
 """
 NEURON = """\
 `neuron` and `neuron_venv`, with the releases of the Neuron SDK that have packages for the system. Release, PyTorch,
-Python and type of instance must fit together as well; what does not is refused with the nearest that does:
+Python and type of instance must fit together as well; what does not is refused with the nearest that does.
+On Amazon Linux 2, which has no dnf, the role `neuron` is refused.
 
 """
 TAIL = """\
@@ -62,7 +66,8 @@ ParallelCluster {pcluster} is what is tried, in the sandbox on the machine's own
 Container images for trainings need 3.11.1 or newer, and hooks of Slurm 3.6.0 or newer.
 
 Releases of EKS's Neuron image are known for Kubernetes {kubernetes}; the default is {kubernetes_default}.
-Other clusters of Kubernetes are not asked for their version.
+Other clusters of Kubernetes are not asked for their version. The release of Volcano that the role `eks_addons` brings
+is for Kubernetes up to 1.35: with 1.36 set `training_job_launcher: kubernetes` and `eks_addons_volcano: false`.
 """
 
 
@@ -131,19 +136,19 @@ def page(root: Path) -> str:
         core=loaded(root / "meta/runtime.yml")["requires_ansible"],
         ansible=wanted["ansible"].partition(".")[0],
         boto3=wanted["boto3"],
+        systems=", and ".join(of_whole_clusters(root)),
         collections=", ".join(f"{name} {version}" for name, version in collections.items()),
     )
     return "\n".join(
         [
-            head,
-            table(["role", "systems"], [[f"`{role}`", text] for role, text in systems_of_roles(root).items()]),
-            BOTH.format(systems=", and ".join(of_whole_clusters(root))),
+            head + table(["role", "systems"], [[f"`{role}`", text] for role, text in systems_of_roles(root).items()]),
             NEURON + table(["system", "its Python", "SDK", "PyTorch"], [
                 [one.name, one.python, releases_of(one), f"below {one.torch_below}" if one.torch_below else "any"]
                 for one in SYSTEMS.values()
             ]),
             "## Neuron SDK\n",
-            table(["SDK", "torch-neuronx", "Python", "PyTorch is for"], [
+            "The last column says on which instances this PyTorch is taken: `trn` Trainium, `inf` Inferentia.\n",
+            table(["SDK", "torch-neuronx", "Python", "PyTorch on"], [
                 [one.sdk, ", ".join(one.torch) or "none", " to ".join(part for part in one.pythons if part) or "-",
                  ", ".join(one.families) if one.torch else "-"]
                 for one in RELEASES

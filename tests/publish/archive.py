@@ -41,6 +41,9 @@ def changelog(check: Check) -> str:
     card = (copy / "galaxy.yml").read_text(encoding="utf-8")
     version = str(yaml.safe_load(card)["version"])
     if version in yaml.safe_load(told.read_text(encoding="utf-8"))["releases"]:
+        page = copy / "CHANGELOG.rst"
+        if not page.exists() or f"v{version}" not in page.read_text(encoding="utf-8").splitlines():
+            raise FailedError(f"CHANGELOG.rst as committed has no section v{version}: commit it with the release")
         # It was cut; the next one has something to tell, whether there are fragments yet or not.
         major, minor, _patch = map(int, version.split("."))
         version = f"{major}.{minor + 1}.0"

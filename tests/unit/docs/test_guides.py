@@ -37,3 +37,9 @@ def test_each_guide_is_listed_and_has_the_label_that_others_refer_to() -> None:
     assert sorted(names) == [path.stem for path in GUIDES]
     for path in GUIDES:
         assert f".. _ansible_collections.trainium.cluster.docsite.{path.stem}:\n" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["docs/security.md", "docs/docsite/rst/guide_iam.rst"])
+def test_each_policy_is_named_where_somebody_looks_for_what_to_attach(page: str) -> None:
+    files = {path.name for path in (ROOT / "docs/iam").iterdir()}
+    assert set(re.findall(r"\biam/([\w-]+\.json)\b", (ROOT / page).read_text(encoding="utf-8"))) == files

@@ -48,7 +48,7 @@ def test_everything_that_is_known_of_a_role_is_in_its_readme(checkout: Path) -> 
     text = write(checkout)
     for part in (
         "# tea\n\nMakes tea.\n\nBoils `tea_water`.\n\nSee [cups](https://github.com/trainium/cluster/blob/main/roles/cups/README.md).",
-        "Supported systems: Debian 12.",
+        "Supported systems: those of [docs/support.md](https://github.com/trainium/cluster/blob/main/docs/support.md).",
         "| `tea_water` | str | **required** | The water. |",
         r'| `tea_kinds` | list of str | `["black"]` | Kinds, a\|b. |',
         "`install`",
@@ -118,6 +118,13 @@ def test_a_role_that_a_task_includes_is_shown_where_the_play_runs() -> None:
 
 def test_a_role_that_no_playbook_uses_is_shown_on_all_nodes() -> None:
     assert usage("tea", []) == {"hosts": "compute:head", "become": True}
+    assert usage("tea", [], controller=True) == {"hosts": "localhost", "connection": "local"}
+
+
+def test_a_role_of_the_controller_is_shown_on_the_controller() -> None:
+    for path in (Path(__file__).resolve().parents[3] / "roles").glob("*/README.md"):
+        text = path.read_text(encoding="utf-8")
+        assert ("any Linux: it runs on the controller" in text) == ("\n- hosts: localhost\n" in text), path
 
 
 def test_equal_keys_are_described_once() -> None:
