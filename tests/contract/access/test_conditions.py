@@ -28,9 +28,8 @@ OURS = re.compile(
 # statement, or its resources have no tags of ours.
 UNBOUND = {
     "capacity": {"TagWhatIsReserved"},
-    "nodes": {"LaunchFrom", "LaunchIntoReservations", "LendItToVolumes", "TagWhatIsMade"},
-    "network": {"TagWhatIsMade"},
-    "eks": {"LaunchByATemplate"},
+    "nodes": {"LaunchFrom", "LaunchInto", "LaunchIntoReservations", "LendItToVolumes"},
+    "eks": {"LaunchByATemplate", "LaunchInto"},
     "fsx": {"LetFSxMakeItsRoles"},
     "image": {"DeleteTheirSnapshots", "EndItsSubscription", "MakeItsStack"},
     "parallelcluster": {
