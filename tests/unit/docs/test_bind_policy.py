@@ -90,7 +90,7 @@ def test_nobody_tags_or_launches_for_another_cluster(name: str) -> None:
     lent = {one for one in may if one[0] == "ec2:RunInstances" and one[1] in LENT and one[3] != "bert-2"}
     assert may - lent == set() or name == "parallelcluster"
     for kind in MADE[:4] if name in ("nodes", "eks") else ():
-        need = {"action": "ec2:RunInstances", "resources": [(f"{EC2}{kind}/new", {})], "context": mine}
+        need: dict[str, Any] = {"action": "ec2:RunInstances", "resources": [(f"{EC2}{kind}/new", {})], "context": mine}
         assert allowed(statements(name), need)
         assert not allowed(statements(name), {**need, "context": BY_TEMPLATE})
 
