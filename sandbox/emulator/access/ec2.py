@@ -164,6 +164,9 @@ def _made(region: str, name: str, given: dict[str, Any]) -> Iterator[Resource]:
             yield _new(region, kind, given, str(called or "new") if kind in ("key-pair", "placement-group") else "new")
     if name == "RunInstances":
         yield from _volumes(region, given)
+        # A resource of its own where it is tagged ("Work with Spot Instances" of EC2's example policies).
+        if tags_of_kind(given, "spot-instances-request"):
+            yield _new(region, "spot-instances-request", given)
 
 
 def _interfaces_are_there(given: dict[str, Any]) -> bool:
@@ -191,3 +194,28 @@ def _volumes(region: str, given: dict[str, Any]) -> Iterator[Resource]:
             yield _volume(region, given, encrypted)
     if image and image.root_device_name not in devices.values():
         yield _volume(region, given, False)
+
+
+def by_template(region: str, template: str, version: str, subnets: list[str]) -> list[Resource]:
+    """What a launch by a template is about: the template, what it names and what it makes, with the tags that it gives.
+
+    A template that is not there launches nothing, and the service says so.
+    """
+    backend = ec2_backends[ACCOUNT][region]
+    try:
+        data = backend._get_template_from_args({"LaunchTemplateId": template, "Version": version}).data
+    except Exception:
+        return []
+    groups = [
+        *data.get("SecurityGroupIds", []),
+        *(group for card in data.get("NetworkInterfaces", []) for group in card.get("Groups", [])),
+    ]
+    # A template for EKS names no image, and EKS takes one of its own.
+    named = [("image", data.get("ImageId", "of-eks")), ("launch-template", template)]
+    named += [("subnet", one) for one in subnets]
+    named += [("security-group", group) for group in dict.fromkeys(groups)]
+    tags = data.get("TagSpecifications", [])
+    made = {one["ResourceType"]: {tag["Key"]: tag["Value"] for tag in one["Tags"]} for one in tags}
+    there: list[Resource] = [(_arn(region, kind, one), dict(backend.tags.get(one, {})), {}) for kind, one in named]
+    new = ("instance", "network-interface", "volume")
+    return there + [(_arn(region, kind, "new"), {}, request_tags(made.get(kind, {}))) for kind in new]

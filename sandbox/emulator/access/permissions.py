@@ -25,7 +25,7 @@ from moto.logs.models import logs_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
 from sandbox.emulator.access import ec2
-from sandbox.emulator.access.statements import Need
+from sandbox.emulator.access.statements import Context, Need
 from sandbox.emulator.records import CLUSTERS, store
 
 ACCOUNT = ec2.ACCOUNT
@@ -103,7 +103,7 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     resources = _resources(service, region, name, given, path)
     wanted = _s3(name, given, environ) if service == "s3" else [f"{_PREFIXES.get(service, service)}:{name}"]
     # What a call of EC2 makes has the tags of its kind, and what it uses none of them.
-    whole = {} if service == "ec2" and name not in ("CreateTags", "DeleteTags") else context
+    whole = _by_template(region, given) if service == "ec2" and name not in ("CreateTags", "DeleteTags") else context
     found = [{"action": action, "resources": resources, "context": whole} for action in wanted]
     if tags and service == "ec2" and name != "CreateTags":
         more = {**context, "ec2:CreateAction": [name]}
@@ -127,7 +127,7 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     if (service, name) == ("fsx", "CreateFileSystem"):
         found += _fsx(given)
     if service == "eks":
-        found += _eks(name, given)
+        found += _eks(region, name, given)
     return found
 
 
@@ -161,7 +161,14 @@ def _encrypting(region: str, given: dict[str, Any]) -> list[Need]:
     return found
 
 
-def _eks(name: str, given: dict[str, Any]) -> list[Need]:
+def _by_template(region: str, given: dict[str, Any]) -> Context:
+    """What a launch by a template has in its context."""
+    if identity := given.get("LaunchTemplate.LaunchTemplateId"):
+        return {"ec2:LaunchTemplate": [f"arn:aws:ec2:{region}:{ACCOUNT}:launch-template/{identity}"]}
+    return {}
+
+
+def _eks(region: str, name: str, given: dict[str, Any]) -> list[Need]:
     """What EKS does in the name of who makes a cluster or a node group."""
     if name not in ("CreateCluster", "CreateNodegroup"):
         return []
@@ -176,10 +183,13 @@ def _eks(name: str, given: dict[str, Any]) -> list[Need]:
         _linked("eks-nodegroup.amazonaws.com"),
     ]
     if template := given.get("launchTemplate"):
-        there = {"ec2:LaunchTemplate": [f"arn:aws:ec2:*:{ACCOUNT}:launch-template/{template.get('id', 'new')}"]}
-        found.append({"action": "ec2:RunInstances", "resources": [], "context": there})
+        wanted = (str(template.get("id", "")), str(template.get("version", "$Default")))
+        launched = ec2.by_template(region, *wanted, given.get("subnets") or [])
+        there = _by_template(region, {"LaunchTemplate.LaunchTemplateId": wanted[0] or "new"})
+        found.append({"action": "ec2:RunInstances", "resources": launched, "context": there})
         tagged = {"ec2:CreateAction": ["RunInstances"]}
-        found.append({"action": "ec2:CreateTags", "resources": [], "context": tagged})
+        made = [one for one in launched if one[2]]
+        found.append({"action": "ec2:CreateTags", "resources": made, "context": tagged})
     return found
 
 

@@ -28,9 +28,8 @@ OURS = re.compile(
 # statement, or its resources have no tags of ours.
 UNBOUND = {
     "capacity": {"TagWhatIsReserved"},
-    "nodes": {"LaunchFrom", "LaunchIntoReservations", "LendItToVolumes", "TagWhatIsMade"},
-    "network": {"TagWhatIsMade"},
-    "eks": {"LaunchByATemplate"},
+    "nodes": {"LaunchFrom", "LaunchInto", "LaunchIntoReservations", "LendItToVolumes"},
+    "eks": {"LaunchByATemplate", "LaunchInto"},
     "fsx": {"LetFSxMakeItsRoles"},
     "image": {"DeleteTheirSnapshots", "EndItsSubscription", "MakeItsStack"},
     "parallelcluster": {
@@ -161,3 +160,10 @@ def test_nobody_makes_another_cluster_s_resource_their_own(name: str) -> None:
     ):
         context = {f"aws:RequestTag/{key}": [value] for key, value in given.items()}
         assert allowed(policy(name), {"action": "ec2:CreateTags", "resources": there, "context": context}) == may
+
+
+def test_who_builds_images_replaces_no_script_of_nodes() -> None:
+    """Each node runs what lies below node/ in the bucket of its cluster, as root."""
+    for key, may in (("image/image-0123456789abcdef.sh", True), ("node/node.sh", False)):
+        there: list[tuple[str, dict[str, str]]] = [(f"arn:aws:s3:::trainium-123456789012-us-west-2-bert/{key}", {})]
+        assert allowed(policy("image"), {"action": "s3:PutObject", "resources": there, "context": {}}) == may

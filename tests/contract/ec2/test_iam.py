@@ -81,6 +81,7 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     ("sid", "more"),
     [
         ("LaunchFrom", {}),
+        ("LaunchInto", {}),
         ("LaunchWithTheTag", {}),
         ("WithEncryptedVolumes", {}),
         ("TagWhatIsMade", {}),

@@ -5,6 +5,7 @@ What role eks_cluster needs of it besides is shown in test_role.py.
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.contract.conftest import REGION, actions, idle, policy
+from tests.contract.conftest import REGION, REPOSITORY, actions, idle, policy
 from tests.contract.eks.conftest import CALLER, Eks
 
 ADMIN = "arn:aws:iam::123456789012:role/ml"
@@ -107,3 +108,29 @@ def test_what_carries_no_tag_stays_as_it_is(user: Eks) -> None:
     for action, call in refused.items():
         with pytest.raises(ClientError, match=f"not authorized to perform: {action}"):
             call()
+
+
+def test_nobody_s_template_makes_another_cluster_s_node(user: Eks) -> None:
+    """With the policies bound to their own cluster: neither by the template's tags, nor by those of the launch."""
+    good(user.cluster(security_groups=[user.cloud.group]))
+    ours, theirs = user.template(), user.template(name="theirs", cluster_name="bert-2")
+    bound = runpy.run_path(str(REPOSITORY / "docs" / "tools" / "bind_policy.py"))["bound"]
+    statements = [bound(one, "bert") for name in ALL for one in policy(name)]
+    user.cloud.api.control("POST", "policies", {"access_key": "eks", "statements": statements})
+    head = [{"Key": "trainium:cluster", "Value": "bert-2"}, {"Key": "trainium:role", "Value": "head"}]
+    launch = {
+        "MinCount": 1,
+        "MaxCount": 1,
+        "ImageId": user.cloud.image,
+        "SubnetId": user.subnets[0],
+        "LaunchTemplate": {"LaunchTemplateId": ours["id"]},
+        "TagSpecifications": [
+            {"ResourceType": kind, "Tags": head} for kind in ("instance", "network-interface", "volume")
+        ],
+    }
+    with pytest.raises(ClientError, match="not authorized to perform: ec2:RunInstances"):
+        client("ec2", user).run_instances(**launch)
+    refused = user.group(launch_template=theirs)
+    assert "not authorized to perform: ec2:RunInstances" in refused["msg"]
+    assert user.cloud.instances() == []
+    good(user.group(launch_template=ours))

@@ -104,8 +104,9 @@ def test_nodes_yml_brings_them_into_a_cluster_of_our_own_only(cluster: Cluster, 
     cluster.admin = True
     cluster.namespaces.add("kube-system")
     cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 8)
-    # Without AWS, which is asked for owner and lease only.
-    ours = {"trainium_backend": "eks", "trainium_lease": False, "network_lease": "free", "trainium_region": "us-west-2"}
+    # Without AWS, which is asked for owner and lease only: somebody has asked, and the lease is given back.
+    ours = {"trainium_backend": "eks", "trainium_lease": False, "network_lease": "free", "network_cluster_owner": "me"}
+    ours["trainium_region"] = "us-west-2"
     said = play(cluster, tmp_path, playbook="playbooks/nodes.yml", trainium_eks_create=False, **ours)
     assert ("failed=0" in said, cluster.calls) == (True, []), said
     said = play(cluster, tmp_path, playbook="playbooks/nodes.yml", eks_addons_lustre_driver=False, **ours)

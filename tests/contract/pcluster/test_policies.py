@@ -130,7 +130,8 @@ def test_an_image_is_built_and_deleted_with_its_policies(site: Site) -> None:
     admin.delete_stack(StackName="theirs")
     # Image Builder makes its own role at its first build in an account; CloudFormation reads what a recipe is made of,
     # and ends the subscription of an image that failed. The emulator does none of it.
-    unseen = {"EndItsSubscription", "LetImageBuilderMakeItsRole", "ReadWhatItBuildsFrom"}
+    # The role uploads what the build runs: tests/contract/access/test_conditions.py.
+    unseen = {"PutItsSoftwareThere", "EndItsSubscription", "LetImageBuilderMakeItsRole", "ReadWhatItBuildsFrom"}
     assert set(idle(site.api.needs("image"), *IMAGE)) == OURS | unseen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -28,6 +29,10 @@ CASES = [
     ("capacity", "ec2:CancelCapacityReservation", f"{EC2}capacity-reservation/cr-1", True),
     ("eks", "eks:CreateCluster", "*", False),
 ]
+BY_TEMPLATE = {"ec2:LaunchTemplate": [f"{EC2}launch-template/lt-1"]}
+# What a launch may make, and what another call of EC2 may.
+MADE = ("instance", "network-interface", "spot-instances-request", "volume", "vpc", "security-group", "launch-template")
+LENT = ("capacity-reservation", "key-pair", "launch-template", "placement-group", "security-group", "subnet")
 
 
 def bound(*words: str) -> subprocess.CompletedProcess[str]:
@@ -35,6 +40,7 @@ def bound(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@functools.cache
 def statements(name: str) -> list[dict[str, Any]]:
     done = bound("bert", name)
     assert done.returncode == 0, done.stderr
@@ -64,6 +70,58 @@ def test_it_is_for_one_cluster(name: str, action: str, arn: str, there: bool) ->
 def test_paths_are_those_of_the_cluster(name: str, action: str, mine: str, theirs: str) -> None:
     for arn, may in ((mine, True), (theirs, False)):
         assert allowed(statements(name), {"action": action, "resources": [(arn, {})], "context": {}}) == may
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "docs" / "iam").glob("*.json")))
+def test_nobody_tags_or_launches_for_another_cluster(name: str) -> None:
+    """Neither what is made nor what is there, whatever its tags are; ParallelCluster's policy binds nothing."""
+    theirs = {"aws:RequestTag/trainium:cluster": ["bert-2"]}
+    more = {"ec2:CreateAction": ["RunInstances"], "ec2:Encrypted": ["true"], **BY_TEMPLATE, **theirs}
+    mine = {**more, "aws:RequestTag/trainium:cluster": ["bert"]}
+    may = {
+        (action, kind, str(given), tags.get("trainium:cluster"))
+        for action in ("ec2:RunInstances", "ec2:CreateTags")
+        for kind in MADE
+        for given in (more, {key: value for key, value in more.items() if key != "ec2:CreateAction"})
+        for tags in ({}, {"trainium:cluster": "bert"}, {"trainium:cluster": "bert-2"})
+        if allowed(statements(name), {"action": action, "resources": [(f"{EC2}{kind}/a", tags)], "context": given})
+    }
+    # A group that carries no tag may be lent, or is one's own; a tag in a request says nothing of what is there.
+    lent = {one for one in may if one[0] == "ec2:RunInstances" and one[1] in LENT and one[3] != "bert-2"}
+    assert may - lent == set() or name == "parallelcluster"
+    for kind in MADE[:4] if name in ("nodes", "eks") else ():
+        need: dict[str, Any] = {"action": "ec2:RunInstances", "resources": [(f"{EC2}{kind}/new", {})], "context": mine}
+        assert allowed(statements(name), need)
+        assert not allowed(statements(name), {**need, "context": BY_TEMPLATE})
+
+
+@pytest.mark.parametrize("name", ["nodes", "eks"])
+@pytest.mark.parametrize("kind", LENT)
+def test_what_is_another_cluster_s_is_launched_into_by_nobody_else(name: str, kind: str) -> None:
+    # Nodes of role efa_nodes have no launch template.
+    ours = (name, kind) != ("nodes", "launch-template")
+    for tag, may in (("bert", ours), ("", ours), ("bert-2", False)):
+        there = [(f"{EC2}{kind}/a", {"trainium:cluster": tag} if tag else {})]
+        need = {"action": "ec2:RunInstances", "resources": there, "context": BY_TEMPLATE}
+        assert allowed(statements(name), need) == may
+
+
+def test_interfaces_of_pods_are_those_of_the_cluster() -> None:
+    for cluster, may in (("bert", True), ("bert-2", False)):
+        there = [(f"{EC2}network-interface/eni-1", {"cluster.k8s.amazonaws.com/name": cluster})]
+        need = {"action": "ec2:DeleteNetworkInterface", "resources": there, "context": {}}
+        assert allowed(statements("teardown"), need) == may
+
+
+def test_it_names_what_changes_something_and_is_not_bound() -> None:
+    said = bound("bert", "network", "nodes", "teardown", "eks").stderr
+    assert "in network.json" not in said
+    assert "in teardown.json" not in said
+    assert (
+        "Not bound to bert in nodes.json: LaunchFrom, LetEc2MakeItsSpotRole, EncryptWithAKey, LendItToVolumes; "
+        "see docs/security.md.\n" in said
+    )
+    assert "in eks.json: LaunchByATemplate, LetEksMakeItsRoles, KeepTheLogsOfItsControlPlane;" in said
 
 
 def test_no_tag_is_left_open() -> None:
