@@ -196,6 +196,11 @@ def _volumes(region: str, given: dict[str, Any]) -> Iterator[Resource]:
         yield _volume(region, given, False)
 
 
+def template_called(region: str, name: str) -> str:
+    """The id of a launch template; '' for none of the name."""
+    return str(ec2_backends[ACCOUNT][region].launch_template_name_to_ids.get(name, ""))
+
+
 def by_template(region: str, template: str, version: str, subnets: list[str]) -> list[Resource]:
     """What a launch by a template is about: the template, what it names and what it makes, with the tags that it gives.
 

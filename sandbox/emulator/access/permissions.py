@@ -183,7 +183,8 @@ def _eks(region: str, name: str, given: dict[str, Any]) -> list[Need]:
         _linked("eks-nodegroup.amazonaws.com"),
     ]
     if template := given.get("launchTemplate"):
-        wanted = (str(template.get("id", "")), str(template.get("version", "$Default")))
+        identity = template.get("id") or ec2.template_called(region, str(template.get("name", "")))
+        wanted = (str(identity), str(template.get("version", "$Default")))
         launched = ec2.by_template(region, *wanted, given.get("subnets") or [])
         there = _by_template(region, {"LaunchTemplate.LaunchTemplateId": wanted[0] or "new"})
         found.append({"action": "ec2:RunInstances", "resources": launched, "context": there})
