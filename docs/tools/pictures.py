@@ -134,9 +134,9 @@ def report() -> bytes:
 
 def photograph(content: bytes) -> None:
     """The page in Chromium, as a PNG image."""
-    chromium = shutil.which("chromium") or sys.exit(
-        "chromium is not installed; run make browser, or apt-get install chromium."
-    )
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("chromium is not installed; run make browser, or apt-get install chromium.")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "report.html").write_bytes(content)
         command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]

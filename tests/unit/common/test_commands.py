@@ -85,7 +85,7 @@ def test_an_open_file_goes_along(tmp_path: Path) -> None:
 
 def test_it_runs_beside_other_threads() -> None:
     replies: list[commands.Reply] = []
-    threads = [threading.Thread(target=lambda: replies.append(commands.run(["echo", "x"], 30))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: replies.append(commands.run(["echo", "x"], 30))) for _number in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
