@@ -427,7 +427,7 @@ def test_the_documentation_shows_presets_scripts_and_own_keys() -> None:
 
 
 def test_the_commands_of_the_documentation_are_there() -> None:
-    commands = [line for block in blocks("") for line in block.splitlines()]
+    commands = [line for block in blocks("") for line in block.replace("\\\n", "").splitlines()]
     assert commands
     for command in commands:
         if command.startswith("make "):
@@ -435,10 +435,14 @@ def test_the_commands_of_the_documentation_are_there() -> None:
                 ["make", "-n", *shlex.split(command)[1:]], cwd=REPOSITORY, capture_output=True, check=False
             )
             assert done.returncode == 0, command
+            continue
+        program, *arguments = shlex.split(command)
+        if program == "ansible":
+            module = arguments[arguments.index("-m") + 1].removeprefix("trainium.cluster.")
+            assert (REPOSITORY / f"plugins/modules/{module}.py").exists(), command
         else:
-            program, playbook, *_options = command.split()
-            assert program == "ansible-playbook"
-            assert (REPOSITORY / playbook).exists(), command
+            assert program == "ansible-playbook", command
+            assert (REPOSITORY / arguments[0]).exists(), command
 
 
 def test_the_nodes_may_write_into_the_compile_cache_and_nowhere_else(written: dict[str, Written]) -> None:

@@ -41,7 +41,7 @@ def test_an_image_that_has_the_roles_in_it(role: Role, tmp_path: Path) -> None:
     done = role.play(tasks_from="image")
     assert done.returncode == 0, done.stdout + done.stderr
     (image,) = role.site.ec2.describe_images(Owners=["self"])["Images"]
-    assert f"Set parallelcluster_custom_ami to {image['ImageId']}." in done.stdout
+    assert f"Set parallelcluster_custom_ami to {image['ImageId']}, the id of the image " in done.stdout
     ((key, body),) = role.objects().items()
     assert re.fullmatch(r"image/image-[0-9a-f]{16}\.sh", key)
     script = body.decode()
