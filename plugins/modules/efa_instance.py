@@ -33,9 +33,9 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     details:
-      - EC2 is asked by DryRun whether it would accept the launch, and Service Quotas whether the quota has room for
-        it. O(image_id), O(subnets) and O(security_groups) may be empty, and O(key_name) and O(placement_group) may not
-        exist yet, as an earlier task would have made them.
+      - EC2 is asked by DryRun whether it would accept the launch, and Service Quotas whether the quotas of vCPUs
+        and of Elastic IPs have room for it. O(image_id), O(subnets) and O(security_groups) may be empty, and
+        O(key_name) and O(placement_group) may not exist yet, as an earlier task would have made them.
 options:
   name:
     description:

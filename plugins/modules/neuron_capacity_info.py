@@ -67,7 +67,7 @@ from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleA
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import check_quota
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import Account
 
 
 def main() -> None:
@@ -88,7 +88,8 @@ def main() -> None:
         zones = ec2.zones_offering(client, kind)
         if module.params["count"] > 0:
             wanted = {"instance_type": kind, "market": "on-demand"}
-            check_quota(client, module.client("service-quotas"), wanted, module.params["count"], module.warn)
+            account = Account(client, module.client("service-quotas"), module.warn)
+            account.check_nodes(wanted, module.params["count"])
         found = ec2.describe_capacity_reservation(client, reservation) if reservation else {}
         if found is None:
             raise TrainiumError(f"There is no capacity reservation {reservation}; check capacity_reservation_id")

@@ -19,7 +19,7 @@ FAULTS: list[dict[str, Any]] = []
 
 CALLS: deque[dict[str, Any]] = deque(maxlen=200_000)
 
-# Code of a quota of EC2 -> vCPUs, where it is not the default.
+# Code of a quota of EC2 -> vCPUs or addresses, where it is not the default.
 QUOTAS: dict[str, float] = {}
 
 # What each instance has written to its console.

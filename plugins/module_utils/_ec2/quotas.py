@@ -1,10 +1,11 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Whether an account's quota of vCPUs has room for a launch. Pure.
+"""Whether an account's quotas of vCPUs and of Elastic IPs have room for a launch. Pure.
 
 Sources: EC2 user guide, "On-Demand Instance quotas" and "Spot Instance quotas": one quota for a group of families, in
 vCPUs of running instances, named "Running On-Demand Trn instances" and "All Trn Spot Instance Requests"; the names, and
 not the codes, tell the families. What is launched into a reservation that is named was counted when it was reserved;
-Capacity Blocks are always so.
+Capacity Blocks are always so. VPC user guide, "Amazon VPC quotas": Elastic IPs of a region, of which those of a range
+that somebody brought are not counted.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ _NAMES = {
     "on-demand": re.compile(r"Running On-Demand (.+) instances"),
     "spot": re.compile(r"All (.+) Spot Instance Requests"),
 }
+# The name of the quota of Elastic IPs.
+ADDRESSES = "EC2-VPC Elastic IPs"
 LINK = "https://console.aws.amazon.com/servicequotas/home/services/ec2/quotas/{code}?region={region}"
 
 
 class Quota(NamedTuple):
-    """``vcpus`` may run at once."""
+    """``value`` vCPUs may run at once, or so many addresses be had."""
 
     name: str
     code: str
-    vcpus: int
+    value: int
 
 
 def counts(params: Mapping[str, Any]) -> bool:
@@ -50,6 +53,17 @@ def quota_of(quotas: Iterable[Mapping[str, Any]], instance_type: str, market: st
     return None
 
 
+def quota_of_addresses(quotas: Iterable[Mapping[str, Any]]) -> Quota | None:
+    """The quota of Elastic IPs; None where none has that name."""
+    found = (item for item in quotas if item["QuotaName"] == ADDRESSES)
+    return next((Quota(ADDRESSES, item["QuotaCode"], int(item["Value"])) for item in found), None)
+
+
+def counted(addresses: Iterable[Mapping[str, Any]]) -> int:
+    """How many of DescribeAddresses' items are Amazon's own."""
+    return sum(item.get("PublicIpv4Pool", "amazon") == "amazon" for item in addresses)
+
+
 def rivals(instances: Iterable[Mapping[str, Any]], quota: Quota, market: str) -> list[str]:
     """The types of those instances that use the quota, one entry each."""
     group = next(match.group(1) for match in (_NAMES[market].fullmatch(quota.name),) if match)
@@ -61,13 +75,25 @@ def rivals(instances: Iterable[Mapping[str, Any]], quota: Quota, market: str) ->
     ]
 
 
+def problem_of_addresses(quota: Quota, used: int, count: int, region: str) -> str:
+    """Why ``count`` more addresses cannot be had; '' where they can."""
+    if used + count <= quota.value:
+        return ""
+    return (
+        f"The nodes need {count} Elastic IP{'s' * (count != 1)} more, and the quota '{quota.name}' of {region} is "
+        f"{quota.value}, of which {used} are in use; ask for {used + count} at "
+        f"{LINK.format(code=quota.code, region=region)}, or reach the nodes without (public_ip none, for the playbooks "
+        "trainium_public_ip: none with trainium_connection: ssm or trainium_bastion: create)"
+    )
+
+
 def problem(quota: Quota, used: int, count: int, instance_type: str, vcpus: int, region: str) -> str:
     """Why ``count`` nodes of ``vcpus`` each do not fit; '' where they do."""
     needed = count * vcpus
-    if used + needed <= quota.vcpus:
+    if used + needed <= quota.value:
         return ""
     return (
-        f"{count} x {instance_type} need {needed} vCPUs, and the quota '{quota.name}' of {region} is {quota.vcpus}, of "
+        f"{count} x {instance_type} need {needed} vCPUs, and the quota '{quota.name}' of {region} is {quota.value}, of "
         f"which {used} are in use; ask for {used + needed} at {LINK.format(code=quota.code, region=region)}, or take "
         "fewer nodes (count, for the playbooks trainium_node_count)"
     )

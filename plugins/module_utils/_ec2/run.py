@@ -39,7 +39,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import check_quota
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import Account
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
 
 Result = dict[str, Any]
@@ -102,9 +102,11 @@ class EfaInstance:
                 self._launch = efa_launch.prepare(
                     self._client, params, plan.keep, plan.launch, self._check_mode, self._warn
                 )
-            if self._quota_client:
-                check_quota(self._client, self._quota_client, params, plan.launch + len(plan.start), self._warn)
         addresses = self._plan_addresses(plan)
+        if self._quota_client and params["state"] == "present":
+            account = Account(self._client, self._quota_client, self._warn)
+            account.check_nodes(params, plan.launch + len(plan.start))
+            account.check_addresses(addresses.allocate if addresses else 0)
         retag = self._tags_to_set(plan.keep)
         changed = bool(plan.changes or retag or (addresses and addresses.changes))
         self._result.update(changed=changed, terminated=_ids(plan.terminate))

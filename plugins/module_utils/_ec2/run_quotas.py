@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Asking for the quota before a launch, since EC2 itself says nothing of it in a dry run."""
+"""Asking for the quotas before a launch, since EC2 itself says nothing of them in a dry run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,60 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import quotas
 
+Warn = Callable[[str], None]
 
-def check_quota(
-    client: ec2.Client, quota_client: ec2.Client, params: Mapping[str, Any], count: int, warn: Callable[[str], None]
-) -> None:
-    """Raise TrainiumError where ``count`` nodes have no room in their quota; warn where nobody can tell."""
-    if not count or not quotas.counts(params):
-        return
-    kind, market, region = params["instance_type"], params["market"], client.meta.region_name
-    try:
-        # "If the applied quota value is not available for a quota, the quota is not retrieved" (ListServiceQuotas).
-        quota = quotas.quota_of(ec2.list_quotas(quota_client, "list_service_quotas"), kind, market) or quotas.quota_of(
-            ec2.list_quotas(quota_client, "list_aws_default_service_quotas"), kind, market
-        )
-    except AwsCallError as error:
-        warn(f"The quota of {kind} was not looked at: {error}.")
-        return
-    if quota is None:
-        warn(f"Service Quotas shows no {market} quota for {kind} in {region}; whether it suffices is not known.")
-        return
-    running = ec2.describe_instances(client, {"instance-state-name": ["pending", "running"]})
-    used = quotas.rivals(running, quota, market)
-    vcpus = ec2.default_vcpus(client, sorted({kind, *used}))
-    problem = quotas.problem(quota, sum(vcpus.get(item, 0) for item in used), count, kind, vcpus[kind], region)
+
+class Account:
+    """The quotas of an account in one region, each list of them asked for once."""
+
+    def __init__(self, client: ec2.Client, quota_client: ec2.Client, warn: Warn) -> None:
+        self._client, self._quota_client, self._warn = client, quota_client, warn
+        self._region = client.meta.region_name
+        self._lists: dict[str, list[ec2.Item]] = {}
+
+    def check_nodes(self, params: Mapping[str, Any], count: int) -> None:
+        """Raise TrainiumError where ``count`` nodes have no room in their quota; warn where nobody can tell."""
+        if not count or not quotas.counts(params):
+            return
+        kind, market = params["instance_type"], params["market"]
+        quota = self._quota(kind, f"{market} quota for {kind}", lambda found: quotas.quota_of(found, kind, market))
+        if quota is None:
+            return
+        running = ec2.describe_instances(self._client, {"instance-state-name": ["pending", "running"]})
+        used = quotas.rivals(running, quota, market)
+        vcpus = ec2.default_vcpus(self._client, sorted({kind, *used}))
+        together = sum(vcpus.get(item, 0) for item in used)
+        _refuse(quotas.problem(quota, together, count, kind, vcpus[kind], self._region))
+
+    def check_addresses(self, count: int) -> None:
+        """The same for ``count`` Elastic IPs that do not exist yet."""
+        if not count:
+            return
+        quota = self._quota("Elastic IPs", "quota for Elastic IPs", quotas.quota_of_addresses)
+        if quota is not None:
+            used = quotas.counted(ec2.describe_addresses(self._client, {}))
+            _refuse(quotas.problem_of_addresses(quota, used, count, self._region))
+
+    def _quota(
+        self, of: str, what: str, choose: Callable[[list[ec2.Item]], quotas.Quota | None]
+    ) -> quotas.Quota | None:
+        """None, with a warning, where it cannot be told."""
+        try:
+            # "If the applied quota value is not available for a quota, the quota is not retrieved" (ListServiceQuotas).
+            quota = choose(self._list("list_service_quotas")) or choose(self._list("list_aws_default_service_quotas"))
+        except AwsCallError as error:
+            self._warn(f"The quota of {of} was not looked at: {error}.")
+            return None
+        if quota is None:
+            self._warn(f"Service Quotas shows no {what} in {self._region}; whether it suffices is not known.")
+        return quota
+
+    def _list(self, operation: str) -> list[ec2.Item]:
+        if operation not in self._lists:
+            self._lists[operation] = list(ec2.list_quotas(self._quota_client, operation))
+        return self._lists[operation]
+
+
+def _refuse(problem: str) -> None:
     if problem:
         raise TrainiumError(problem)

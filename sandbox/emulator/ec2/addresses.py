@@ -16,10 +16,12 @@ import moto.ec2.models.nat_gateways as nat_models
 from moto.ec2.models import EC2Backend, ec2_backends
 
 from sandbox.emulator.errors import refuse
+from sandbox.emulator.launch import quotas
 from sandbox.network import PUBLIC
 
 RANGE = ipaddress.ip_network(PUBLIC)
 
+_allocate = EC2Backend.allocate_address
 _associate = EC2Backend.associate_address
 _release = EC2Backend.release_address
 _init_gateway = nat_models.NatGateway.__init__
@@ -39,6 +41,11 @@ def _public_address() -> str:
     if free is None:
         refuse("AddressLimitExceeded", "The maximum number of addresses has been reached.")
     return free
+
+
+def _allocated(self: Any, *arguments: Any, **options: Any) -> Any:
+    quotas.check_addresses(len(self.addresses))
+    return _allocate(self, *arguments, **options)
 
 
 def _associated(self: Any, instance: Any = None, eni: Any = None, **options: Any) -> Any:
@@ -97,5 +104,6 @@ def install() -> None:
     nat_models.random_private_ip = _gateway_address
     nat_models.NatGateway.__init__ = _start_gateway
     EC2Backend.delete_nat_gateway = _end_gateway
+    EC2Backend.allocate_address = _allocated
     EC2Backend.associate_address = _associated
     EC2Backend.release_address = _released

@@ -1,4 +1,5 @@
-"""Quotas of EC2 in vCPUs, shown by Service Quotas and enforced by RunInstances; stock moto knows those of VPC."""
+"""Quotas of EC2 in vCPUs and of Elastic IPs, shown by Service Quotas and enforced by RunInstances and AllocateAddress;
+stock moto knows those of VPC."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ FAMILIES = {
     "p": ("P", "L-417A185B", "L-7212CCBC"),
     "": ("Standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08"),
 }
+ADDRESSES = "L-0263D0A3"
 PAGE = 4
-DEFAULT = 1_000_000.0  # vCPUs; an account that AWS has been asked to raise
+DEFAULT = 1_000_000.0  # an account that AWS has been asked to raise
 
 _stock_list = ServiceQuotasBackend.list_aws_default_service_quotas
 _stock_get = ServiceQuotasBackend.get_service_quota
@@ -57,11 +59,18 @@ def check(backend: Any, kind: str, count: int, market: str | None) -> None:
         )
 
 
+def check_addresses(count: int) -> None:
+    """Refuse one more Elastic IP than the quota has."""
+    if count >= QUOTAS.get(ADDRESSES, DEFAULT):
+        refuse("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+
+
 def _quotas() -> list[dict[str, Any]]:
     titles = {}
     for name, on_demand, spot in FAMILIES.values():
         titles[on_demand] = f"Running On-Demand {name} instances"
         titles[spot] = f"All {name} Spot Instance Requests"
+    titles[ADDRESSES] = "EC2-VPC Elastic IPs"
     return [
         {
             "ServiceCode": "ec2",

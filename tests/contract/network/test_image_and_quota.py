@@ -47,6 +47,20 @@ def test_a_quota_that_is_too_small_is_refused_before_anything_is_made(controller
     assert controller.api.writes() == []
 
 
+def test_a_quota_of_addresses_that_is_too_small_is_refused_before_anything_is_made(controller: Controller) -> None:
+    controller.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 512})
+    controller.api.control("POST", "quotas", {"code": "L-0263D0A3", "value": 2})
+    controller.ec2.allocate_address(Domain="vpc")
+    controller.api.clear_calls()
+    two, one = controller.cases(
+        ("efa_nodes:account", {"efa_nodes_public_ip": "primary"}),
+        ("efa_nodes:account", {"efa_nodes_public_ip": "primary", "efa_nodes_count": 1}),
+    )
+    assert one == ""
+    assert "The nodes need 2 Elastic IPs more, and the quota 'EC2-VPC Elastic IPs' of us-west-2 is 2, of which 1" in two
+    assert controller.api.writes() == []
+
+
 def test_who_may_not_see_the_quota_is_told_so(controller: Controller) -> None:
     controller.api.fault("ListServiceQuotas", "AccessDeniedException", times=1)
     done = controller.role("efa_nodes:account")

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.quotas import (
     Quota,
+    counted,
     counts,
     problem,
+    problem_of_addresses,
     quota_of,
+    quota_of_addresses,
     rivals,
 )
 
@@ -41,7 +44,7 @@ QUOTAS = [{"QuotaName": name, "QuotaCode": f"L-{number}", "Value": 8.0} for numb
 def test_the_name_of_a_quota_tells_its_families(kind: str, market: str, code: str) -> None:
     quota = quota_of(QUOTAS, kind, market)
     assert quota
-    assert (quota.code, quota.vcpus) == (code, 8)
+    assert (quota.code, quota.value) == (code, 8)
 
 
 def test_other_families_have_none() -> None:
@@ -85,3 +88,16 @@ def test_the_sentence_has_the_numbers_and_the_link() -> None:
     )
     assert "is 128, of which 8 are in use; ask for 264 at https://" in said
     assert "/quotas/L-3?region=us-west-2, or take fewer nodes" in said
+
+
+def test_addresses_of_amazon_are_counted_against_their_quota() -> None:
+    assert quota_of_addresses(QUOTAS) is None
+    quota = quota_of_addresses([*QUOTAS, {"QuotaName": "EC2-VPC Elastic IPs", "QuotaCode": "L-0263D0A3", "Value": 5.0}])
+    assert quota == Quota("EC2-VPC Elastic IPs", "L-0263D0A3", 5)
+    used = counted([{"PublicIpv4Pool": "amazon"}, {}, {"PublicIpv4Pool": "ipv4pool-ec2-0123"}, {}, {}])
+    assert used == 4
+    assert problem_of_addresses(quota, used, 1, "us-west-2") == ""
+    said = problem_of_addresses(quota, used, 2, "us-west-2")
+    assert said.startswith("The nodes need 2 Elastic IPs more, and the quota 'EC2-VPC Elastic IPs' of us-west-2 is 5,")
+    assert "of which 4 are in use; ask for 6 at https://" in said
+    assert "trainium_connection: ssm or trainium_bastion: create" in said
