@@ -4,8 +4,8 @@
 Sources: EC2 user guide, "On-Demand Instance quotas" and "Spot Instance quotas": one quota for a group of families, in
 vCPUs of running instances, named "Running On-Demand Trn instances" and "All Trn Spot Instance Requests"; the names, and
 not the codes, tell the families. What is launched into a reservation that is named was counted when it was reserved;
-Capacity Blocks are always so. VPC user guide, "Amazon VPC quotas": Elastic IPs of a region, of which those of a range
-that somebody brought are not counted.
+Capacity Blocks are always so. EC2 user guide, "Elastic IP address quota": so many in a region. Whether those of a
+range that somebody brought count is not written there; they do not here, so that none is refused that could be had.
 """
 
 from __future__ import annotations
