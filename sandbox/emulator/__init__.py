@@ -25,11 +25,12 @@ def install(pending: float = 0.0) -> None:
         instances,
         interfaces,
         placement,
+        quotas,
         tags,
         volumes,
     )
     from sandbox.emulator.eks import clusters
-    from sandbox.emulator.launch import fleets, lifecycle, quotas, reservations, run_instances, templates
+    from sandbox.emulator.launch import fleets, lifecycle, reservations, run_instances, templates
     from sandbox.emulator.services import buckets, ecr, fsx, resource_groups, sessions
 
     for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):

@@ -15,8 +15,8 @@ import moto.ec2.models.elastic_network_interfaces as eni_models
 import moto.ec2.models.nat_gateways as nat_models
 from moto.ec2.models import EC2Backend, ec2_backends
 
+from sandbox.emulator.ec2 import quotas
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.launch import quotas
 from sandbox.network import PUBLIC
 
 RANGE = ipaddress.ip_network(PUBLIC)

@@ -12,10 +12,11 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
 from moto.utilities.utils import get_partition
 
+from sandbox.emulator.ec2 import quotas
 from sandbox.emulator.ec2.instances import finish_volumes
 from sandbox.emulator.ec2.interfaces import LAUNCH
 from sandbox.emulator.errors import refuse
-from sandbox.emulator.launch import capacity, quotas, templates
+from sandbox.emulator.launch import capacity, templates
 from sandbox.emulator.launch.checks import check, offering_zones, reservation_target
 from sandbox.emulator.state import LOCK
 
