@@ -120,7 +120,7 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     if service == "ec2" and name == "RunInstances":
         profile = given.get("IamInstanceProfile.Name") or given.get("IamInstanceProfile.Arn", "").rpartition("/")[2]
         found += _passing(_roles_of(profile), "ec2.amazonaws.com") if profile else []
-        found += [_linked("spot.amazonaws.com")] if given.get("InstanceMarketOptions.MarketType") == "spot" else []
+        found += [linked("spot.amazonaws.com")] if given.get("InstanceMarketOptions.MarketType") == "spot" else []
         found += _encrypting(region, given)
     if (service, name) == ("iam", "AddRoleToInstanceProfile"):
         found += _passing([given["RoleName"]], "ec2.amazonaws.com")
@@ -142,8 +142,9 @@ def _roles_of(profile: str) -> list[str]:
     return [role.name for one in known if one.name == profile for role in one.roles]
 
 
-def _linked(service: str) -> Need:
-    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/AWSServiceRole"
+def linked(service: str, name: str = "AWSServiceRole") -> Need:
+    """A service makes its own role; here always, in AWS where the account has none yet."""
+    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/{name}"
     context = {"iam:AWSServiceName": [service]}
     return {"action": "iam:CreateServiceLinkedRole", "resources": [(role, {})], "context": context}
 
@@ -175,12 +176,12 @@ def _eks(region: str, name: str, given: dict[str, Any]) -> list[Need]:
     role = str(given.get("roleArn") or given.get("nodeRole")).rpartition("/")[2]
     found = _passing([role], "eks.amazonaws.com")
     if name == "CreateCluster":
-        return [*found, _linked("eks.amazonaws.com")]
+        return [*found, linked("eks.amazonaws.com")]
     looks = [f"iam:{look}" for look in ("GetRole", "ListAttachedRolePolicies")]
     found += [{"action": look, "resources": _of_iam({"RoleName": role}), "context": {}} for look in looks]
     found += [
         {"action": "ec2:DescribeSubnets", "resources": NO_RESOURCE, "context": {}},
-        _linked("eks-nodegroup.amazonaws.com"),
+        linked("eks-nodegroup.amazonaws.com"),
     ]
     if template := given.get("launchTemplate"):
         identity = template.get("id") or ec2.template_called(region, str(template.get("name", "")))
@@ -198,10 +199,10 @@ def _fsx(given: dict[str, Any]) -> list[Need]:
     """What FSx does in the name of who makes a file system: roles ("Using service-linked roles for Amazon FSx", "Adding
     permissions to use data repositories in Amazon S3") and looks at the network (policy AmazonFSxFullAccess)."""
     services = ["fsx.amazonaws.com"]
-    found = [_linked(services[0])]
+    found = [linked(services[0])]
     if (given.get("LustreConfiguration") or {}).get("ImportPath"):
-        linked = _linked(f"s3.data-source.lustre.{services[0]}")
-        found += [{**linked, "action": f"iam:{action}"} for action in ("AttachRolePolicy", "PutRolePolicy")] + [linked]
+        of_s3 = linked(f"s3.data-source.lustre.{services[0]}")
+        found += [{**of_s3, "action": f"iam:{action}"} for action in ("AttachRolePolicy", "PutRolePolicy")] + [of_s3]
     via = {"aws:CalledVia": services}
     looks = ("DescribeSecurityGroups", "DescribeSubnets", "DescribeVpcs", "GetSecurityGroupsForVpc")
     return [*found, *({"action": f"ec2:{look}", "resources": NO_RESOURCE, "context": via} for look in looks)]

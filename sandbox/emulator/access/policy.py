@@ -42,11 +42,12 @@ def caller() -> str:
     return str(getattr(CALLER, "key", ""))
 
 
-def check(key: str, actions: Callable[[], Iterable[str]]) -> None:
-    """Raise DeniedError where the policy of a key does not allow one of the actions, on whatever resource."""
-    for action in actions() if key in state.POLICIES else ():
-        if not _granted(key, {"action": action, "resources": [], "context": None}):
-            raise DeniedError(f"User: {key} is not authorized to perform: {action}")
+def check(key: str, wanted: Callable[[], Iterable[str | Need]]) -> None:
+    """Raise DeniedError where the policy of a key does not allow something; an action alone on whatever resource."""
+    for one in wanted() if key in state.POLICIES else ():
+        need = {"action": one, "resources": [], "context": None} if isinstance(one, str) else one
+        if not _granted(key, need):
+            raise DeniedError(f"User: {key} is not authorized to perform: {need['action']}")
 
 
 def _granted(key: str, need: Need) -> bool:

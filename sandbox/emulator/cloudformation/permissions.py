@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sandbox.emulator.access.permissions import linked
+from sandbox.emulator.access.statements import Need
+
 _Pair = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -44,14 +47,29 @@ _TABLE: dict[str, _Pair] = {
     ),
     "AWS::IAM::Policy": _of("iam", "PutRolePolicy", "DeleteRolePolicy"),
     "AWS::IAM::Role": _of("iam", "CreateRole", "DeleteRole"),
-    "AWS::ImageBuilder::Component": _of(_BUILDER, "CreateComponent TagResource", "DeleteComponent"),
-    "AWS::ImageBuilder::DistributionConfiguration": _of(
-        _BUILDER, "CreateDistributionConfiguration TagResource", "DeleteDistributionConfiguration"
+    "AWS::ImageBuilder::Component": _of(
+        _BUILDER, "CreateComponent GetComponent TagResource", "DeleteComponent GetComponent"
     ),
-    "AWS::ImageBuilder::Image": _of(_BUILDER, "CreateImage GetImage TagResource", "DeleteImage"),
-    "AWS::ImageBuilder::ImageRecipe": _of(_BUILDER, "CreateImageRecipe TagResource", "DeleteImageRecipe"),
+    "AWS::ImageBuilder::DistributionConfiguration": _of(
+        _BUILDER,
+        "CreateDistributionConfiguration GetDistributionConfiguration TagResource",
+        "DeleteDistributionConfiguration GetDistributionConfiguration",
+    ),
+    "AWS::ImageBuilder::Image": _of(
+        _BUILDER,
+        "CreateImage GetDistributionConfiguration GetImage GetImageRecipe GetInfrastructureConfiguration GetWorkflow "
+        "TagResource",
+        "CancelImageCreation DeleteImage GetImage",
+    ),
+    "AWS::ImageBuilder::ImageRecipe": _of(
+        _BUILDER,
+        "CreateImageRecipe GetComponent GetImage GetImageRecipe TagResource",
+        "DeleteImageRecipe GetImageRecipe",
+    ),
     "AWS::ImageBuilder::InfrastructureConfiguration": _of(
-        _BUILDER, "CreateInfrastructureConfiguration TagResource", "DeleteInfrastructureConfiguration"
+        _BUILDER,
+        "CreateInfrastructureConfiguration GetInfrastructureConfiguration TagResource",
+        "DeleteInfrastructureConfiguration GetInfrastructureConfiguration",
     ),
     "AWS::Lambda::Function": _of("lambda", "CreateFunction GetFunction TagResource", "DeleteFunction"),
     "AWS::Lambda::Permission": _of("lambda", "AddPermission", "RemovePermission"),
@@ -67,7 +85,7 @@ _NOTHING = ("AWS::CloudFormation::WaitCondition", "AWS::CloudFormation::WaitCond
 _PASSING = ("AWS::EC2::Instance", "AWS::Lambda::Function", "AWS::IAM::InstanceProfile")
 
 
-def actions(kind: str, properties: dict[str, Any], delete: bool) -> list[str]:
+def actions(kind: str, properties: dict[str, Any], delete: bool) -> list[str | Need]:
     """What making or deleting one resource takes. Raises ValueError for a type that nobody has looked up."""
     if kind in _NOTHING:
         return []
@@ -75,9 +93,12 @@ def actions(kind: str, properties: dict[str, Any], delete: bool) -> list[str]:
         return ["lambda:InvokeFunction"]
     if kind not in _TABLE:
         raise ValueError(f"sandbox/emulator/cloudformation/permissions.py does not know {kind}")
-    found = list(_TABLE[kind][delete])
+    found: list[str | Need] = list(_TABLE[kind][delete])
     if not delete and kind in _PASSING:
         found.append("iam:PassRole")
+    if not delete and kind.startswith("AWS::ImageBuilder::"):
+        # "Using service-linked roles for Image Builder".
+        found.append(linked("imagebuilder.amazonaws.com", "AWSServiceRoleForImageBuilder"))
     if kind == "AWS::IAM::Role":
         if properties.get("ManagedPolicyArns"):
             found.append("iam:DetachRolePolicy" if delete else "iam:AttachRolePolicy")

@@ -16,13 +16,13 @@ from botocore.exceptions import ClientError
 from tests.contract.conftest import REGION, idle, policy
 from tests.contract.pcluster.conftest import Site
 from tests.contract.pcluster.test_life import LOGS, STORAGE
-from tests.contract.pcluster.test_role import Role
+from tests.contract.pcluster.test_role import Item, Role
 
 # Of a cluster, and of an image; both let ParallelCluster make its roles.
 CLUSTER, IMAGE = ("parallelcluster", "parallelcluster-iam"), ("image", "parallelcluster-iam")
 WAITS = {"Type": "AWS::CloudFormation::WaitConditionHandle"}
 # What the role does, below.
-OURS = {"KeepTheSoftwareInABucket", "ListBuckets"}
+OURS = {"KeepTheSoftwareInABucket", "ListBuckets", "LookAtTheQuota"}
 
 
 def limit(site: Site, name: str, policies: tuple[str, ...], without: str = "") -> None:
@@ -78,8 +78,7 @@ def test_a_cluster_comes_and_goes_with_its_policies(site: Site) -> None:
     look_at_nodes(site, "cluster")
     delete(site, "demo")
     assert site.left() == {}
-    # From the region's bucket of ParallelCluster nothing is read here.
-    assert set(idle(site.api.needs("cluster"), *CLUSTER)) == OURS | {"ReadItsFiles", "LookAtTheQuota"}
+    assert set(idle(site.api.needs("cluster"), *CLUSTER)) == OURS
 
 
 def test_without_a_statement_a_stack_is_taken_back_and_says_why(site: Site) -> None:
@@ -112,33 +111,38 @@ def test_an_image_is_built_and_deleted_with_its_policies(site: Site) -> None:
     path.write_text(json.dumps({"Build": build}), encoding="utf-8")
     limit(site, "image", IMAGE)
     given = ("--image-id", "mine", "--image-configuration", str(path), "--suppress-validators", "ALL")
+    # The stack of a build that failed stays, and goes in the name of whoever deletes the image.
+    site.api.control("POST", "waiting", {"mode": "fail", "reason": "for the test", "delay": 0.3})
+    site.pcluster("build-image", *given)
+    site.wait("mine", "CREATE_FAILED", 300)
+    # With this policy nobody else's.
+    admin, stacks = site.client("cloudformation"), client("cloudformation", site, "image")
+    admin.create_stack(StackName="theirs", TemplateBody=json.dumps({"Resources": {"A": WAITS}}))
+    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:DeleteStack"):
+        stacks.delete_stack(StackName="theirs")
+    admin.delete_stack(StackName="theirs")
+    site.pcluster("delete-image", "--image-id", "mine")
+    site.until(lambda: "stacks" not in site.left(), 300)
+    site.api.control("POST", "waiting", {"mode": "succeed", "delay": 0.3})
     site.pcluster("build-image", *given)
     site.until(lambda: "stacks" not in site.left(), 300)
     site.pcluster("describe-image", "--image-id", "mine")
     site.pcluster("delete-image", "--image-id", "mine")
     assert site.ec2.describe_images(Owners=["self"])["Images"] == []
-    # delete-image deletes the stack of a build that failed, and with this policy nobody else's.
-    admin, stacks = site.client("cloudformation"), client("cloudformation", site, "image")
-    template = json.dumps({"Resources": {"A": WAITS}})
-    admin.create_stack(
-        StackName="failed", TemplateBody=template, Tags=[{"Key": "parallelcluster:image_id", "Value": "failed"}]
-    )
-    admin.create_stack(StackName="theirs", TemplateBody=template)
-    stacks.delete_stack(StackName="failed")
-    with pytest.raises(ClientError, match="not authorized to perform: cloudformation:DeleteStack"):
-        stacks.delete_stack(StackName="theirs")
-    admin.delete_stack(StackName="theirs")
-    # Image Builder makes its own role at its first build in an account; CloudFormation reads what a recipe is made of,
-    # and ends the subscription of an image that failed. The emulator does none of it.
-    # The role uploads what the build runs: tests/contract/access/test_conditions.py.
-    unseen = {"PutItsSoftwareThere", "EndItsSubscription", "LetImageBuilderMakeItsRole", "ReadWhatItBuildsFrom"}
-    assert set(idle(site.api.needs("image"), *IMAGE)) == OURS | unseen
+    # The role uploads what the build runs: test_role_image.py.
+    assert set(idle(site.api.needs("image"), *IMAGE)) == OURS - {"LookAtTheQuota"} | {"PutItsSoftwareThere"}
 
 
 def test_the_bucket_of_the_role_comes_and_goes_with_the_same(site: Site, tmp_path: Path) -> None:
     role, caller = Role(site, tmp_path), {"__parallelcluster_caller": {"account": "123456789012"}}
     limit(site, "bucket", CLUSTER)
-    assert role.good(tasks_from="make_bucket", **caller)
+    assert role.good(tasks=parts("account", "make_bucket"), **caller)
     assert role.good(tasks_from="delete", **caller)
     assert role.buckets() == []
     assert OURS.isdisjoint(idle(site.api.needs("bucket"), *CLUSTER))
+
+
+def parts(*names: str) -> list[Item]:
+    """Parts of the role, one after the other."""
+    include = "ansible.builtin.include_role"
+    return [{"name": one, include: {"name": "trainium.cluster.parallelcluster", "tasks_from": one}} for one in names]

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.conftest import idle
 from tests.contract.pcluster.conftest import Site
+from tests.contract.pcluster.test_policies import IMAGE, limit
 from tests.contract.pcluster.test_role import Role
 
 
@@ -38,6 +40,7 @@ def test_check_mode_makes_nothing(role: Role) -> None:
 
 def test_an_image_that_has_the_roles_in_it(role: Role, tmp_path: Path) -> None:
     role.site.api.control("POST", "waiting", {"delay": 0.3})
+    limit(role.site, "image", IMAGE)
     done = role.play(tasks_from="image")
     assert done.returncode == 0, done.stdout + done.stderr
     (image,) = role.site.ec2.describe_images(Owners=["self"])["Images"]
@@ -50,6 +53,8 @@ def test_an_image_that_has_the_roles_in_it(role: Role, tmp_path: Path) -> None:
     digest = hashlib.sha256(part(script, "COLLECTION")).hexdigest()
     assert f"archive_sha256={digest}" in script
     assert json.loads(part(script, "VARIABLES"))["efa_version"] == "1.51.0"
+    found = idle(role.site.api.needs("image"), *IMAGE)
+    assert {"KeepTheSoftwareInABucket", "ListBuckets", "PutItsSoftwareThere"}.isdisjoint(found)
 
 
 def test_the_same_again_builds_nothing(role: Role) -> None:
