@@ -13,6 +13,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.image i
 from ansible_collections.trainium.cluster.plugins.module_utils._training.needs import problem
 
 from tests.unit.training.job_scripts import SHOW, STUBS, Job
+from tests.unit.training.test_job_scripts import DEFAULT, with_default_cache
 
 IMAGE = "example.com/a/b:1"
 NEURON = "public.ecr.aws/neuron/pytorch-training-neuronx:2.9.0-neuronx-py312-sdk2.29.1-ubuntu24.04"
@@ -191,6 +192,16 @@ def test_everything_runs_in_the_image_which_is_imported_once(tmp_path: Path, sha
     assert not list(job.folder.glob("tmp.*"))
     for script in job.folder.glob("*.sh"):
         assert SECRET not in script.read_text()
+
+
+def test_the_cache_of_the_user_is_seen_in_the_image(tmp_path: Path) -> None:
+    job = contained(tmp_path, cache={"directory": DEFAULT}, prepare={})
+    cache = with_default_cache(job, tmp_path)
+    done = job.run("compile.batch", SHOWN=str(job.shown), **COMPILED)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert job.calls("torchrun")[-1][1]["NEURON_COMPILE_CACHE_URL"] == str(cache)
+    assert (cache / f".{job.job['digest']}").is_file()
+    assert cache.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_script_in_an_image_that_stopped_in_time_is_put_back(tmp_path: Path) -> None:

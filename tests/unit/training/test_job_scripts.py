@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.definit
 
 from tests.unit.training.job_scripts import ADDRESS, Job
 
+DEFAULT = DEFAULTS["cache"]["directory"]
 LONG = "x'\"$(id)\n" * 1250
 HOSTILE: dict[str, Any] = {
     "space": "two words",
@@ -172,6 +173,39 @@ def test_a_folder_of_its_own_is_that_or_refused(tmp_path: Path, there: str) -> N
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def with_default_cache(job: Job, place: Path) -> Path:
+    """The folder that the user who runs the tests gets, where the default lies in the place of /var/tmp."""
+    for script in job.folder.glob("*.sh"):
+        script.write_text(script.read_text().replace(DEFAULT, str(place / "cache")))
+    return place / f"cache-{os.geteuid()}"
+
+
+@pytest.mark.parametrize("there", ["nothing", "another's", "a link"])
+def test_the_compile_cache_is_each_user_s_own(tmp_path: Path, there: str) -> None:
+    """Whose jobs came first on a node keeps nobody out; and the device runs nobody else's programs."""
+    job = Job(tmp_path, {"cache": {"directory": DEFAULT}})
+    cache = with_default_cache(job, tmp_path)
+    (tmp_path / "cache").touch()
+    if there == "a link":
+        cache.symlink_to(tmp_path / "work")
+    elif there == "another's":
+        cache.mkdir(mode=0o777)
+        if os.geteuid():
+            cache.rmdir()
+            cache.touch()
+        else:
+            os.chown(cache, 65534, 65534)
+    done = job.run("job.sh", "train")
+    if there == "nothing":
+        assert (done.returncode, done.stderr) == (0, "")
+        assert job.calls("torchrun")[-1][1]["NEURON_COMPILE_CACHE_URL"] == str(cache)
+        assert cache.stat().st_mode & 0o777 == 0o700
+        return
+    assert done.returncode == 1
+    assert f"{cache} on " in done.stderr and "who runs the job; remove it." in done.stderr
+    assert job.calls("torchrun") == []
+
+
 def test_what_any_script_may_go_by(tmp_path: Path) -> None:
     job = Job(tmp_path, {"checkpoint": {"steps": 5}, "time_limit": "10", "stop_before": 60})
     assert job.run("job.sh", "train", TRAINIUM_JOB_STARTED="4000000000").returncode == 0
@@ -230,9 +264,7 @@ def test_a_node_without_a_cache_compiles_before_the_training(tmp_path: Path) -> 
     ("directory", "wanted"), [("", "s3://example-bucket/cache"), ("s3://own/cache", "s3://own/cache")]
 )
 def test_nodes_that_come_and_go_name_a_cache_that_outlives_them(tmp_path: Path, directory: str, wanted: str) -> None:
-    job = Job(
-        tmp_path, {"compile": {"enabled": True}, "cache": {"directory": directory or DEFAULTS["cache"]["directory"]}}
-    )
+    job = Job(tmp_path, {"compile": {"enabled": True}, "cache": {"directory": directory or DEFAULT}})
     named = tmp_path / "named"
     named.write_text("s3://example-bucket/cache\n")
     script = job.folder / "job.sh"
