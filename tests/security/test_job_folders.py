@@ -1,22 +1,150 @@
-"""A link in the place of a folder of a job is not followed by what root does there: its parent is the job's user's."""
+"""A link that another user laid is not followed by what root does for a job or a test, in whatever part of a path."""
 
 from __future__ import annotations
 
+import json
+import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from tests.security.test_job_environment import play
+import pytest
+import yaml
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.modules.internal import owned_folders
+
+from tests.security.test_job_environment import ROLE, play
+
+NOBODY = 65534
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay links for somebody else")
 
 
-def test_root_gives_away_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+def run(capsys: pytest.CaptureFixture[str], *paths: Path, **arguments: Any) -> dict[str, Any]:
+    given = {"paths": [str(path) for path in paths], **arguments}
+    with patch_module_args(given), pytest.raises(SystemExit):
+        owned_folders.main()
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_uid, stat.S_IMODE(found.st_mode)
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """What a link leads to, with a folder in it."""
+    made = tmp_path / "private"
+    (made / "below").mkdir(parents=True)
+    for path in (made, made / "below"):
+        path.chmod(0o700)
+    return made
+
+
+def test_folders_are_made_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there, new = tmp_path / "there", tmp_path / "a" / "b"
+    there.mkdir(mode=0o700)
+    assert run(capsys, there, new, _ansible_check_mode=True)["changed"]
+    assert not new.exists() and state(there)[1] == 0o700
+    assert run(capsys, there, new)["changed"]
+    assert [state(path) for path in (there, new, new.parent)] == [(os.geteuid(), 0o755)] * 3
+    assert not run(capsys, there, new)["changed"]
+
+
+@root
+def test_they_belong_to_the_owner_and_what_is_above_them_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, tmp_path / "a" / "b", owner="nobody", mode="0750")["changed"]
+    assert (state(tmp_path / "a" / "b"), state(tmp_path / "a")) == ((NOBODY, 0o750), (0, 0o755))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"owner": "nobody-here"}, "there is no user nobody-here on this host"),
+        ({"mode": "rwx"}, "the mode 'rwx' is not octal"),
+        ({}, "taken cannot be made a folder (Not a directory)"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: dict[str, str], said: str
+) -> None:
+    (tmp_path / "taken").touch()
+    assert said in run(capsys, tmp_path / "taken", **arguments)["msg"]
+
+
+@root
+@pytest.mark.parametrize("path", ["link", "link/below", "link/new", "link/new/more"])
+def test_a_link_of_another_is_refused_in_every_part(
+    tmp_path: Path, private: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    (tmp_path / "link").symlink_to(private)
+    os.lchown(tmp_path / "link", NOBODY, NOBODY)
+    said = run(capsys, tmp_path / path, owner="nobody")["msg"]
+    assert f"'link' on the way to {tmp_path / path} is a link of somebody else" in said
+    assert state(private) == state(private / "below") == (0, 0o700)
+    assert [each.name for each in private.iterdir()] == ["below"]
+
+
+def test_a_link_of_root_is_followed(tmp_path: Path, private: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "link").symlink_to(private)
+    assert run(capsys, tmp_path / "link", tmp_path / "link" / "new")["changed"]
+    assert state(private)[1] == state(private / "new")[1] == 0o755
+
+
+@root
+@pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o755), (0, 0o777), (0, 0o1777)])
+def test_a_closed_path_is_root_s_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], owner: int, mode: int
+) -> None:
+    """In a folder of root's that is not, another could put their own files before root writes; but for a sticky one."""
+    (tmp_path / "open").mkdir()
+    os.chown(tmp_path / "open", owner, owner)
+    (tmp_path / "open").chmod(mode)
+    said = run(capsys, tmp_path / "open" / "test", closed=True)
+    assert (f"in {tmp_path}/open another user could put" in said.get("msg", "")) == (mode != 0o1777)
+    assert (tmp_path / "open" / "test").exists() == (mode == 0o1777)
+
+
+@root
+def test_root_gives_away_nothing_that_a_link_leads_to(tmp_path: Path, private: Path) -> None:
     script = tmp_path / "a.py"
     script.write_text("pass\n", encoding="utf-8")
-    private = tmp_path / "private"
-    private.mkdir(mode=0o700)
+    definition = {"preset": "none", "files": [str(script)], "script": "a.py"}
     (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs" / "output").symlink_to(private)
-    done = play(tmp_path, ["check", "stage"], {"preset": "none", "files": [str(script)], "script": "a.py"})
+    for name in ("data", "output"):
+        (tmp_path / "jobs" / name).symlink_to(private / "below")
+    os.lchown(tmp_path / "jobs" / "output", NOBODY, NOBODY)
+    done = play(tmp_path, ["check", "stage"], definition)
     assert done.returncode != 0
-    assert f"{tmp_path}/jobs/output already exists as a link" in done.stdout
-    assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    assert list(private.iterdir()) == []
+    assert f"'output' on the way to {tmp_path}/jobs/output is a link of somebody else" in done.stdout
+    os.lchown(tmp_path / "jobs" / "output", 0, 0)
+    done = play(tmp_path, ["check", "stage"], definition)
+    assert done.returncode == 0, done.stdout
+    assert list((tmp_path / "jobs" / "jobs").glob("*/a.py"))
+
+
+def tasks(document: list[dict[str, Any]], user: str = "") -> Iterator[tuple[dict[str, Any], str]]:
+    """Each task, and as whom it runs: '' for root."""
+    for task in document:
+        own = str(task.get("become_user", user))
+        if "block" in task:
+            yield from tasks(task["block"], own)
+        else:
+            yield task, own
+
+
+def test_what_lies_in_the_folder_of_a_job_is_the_work_of_its_user() -> None:
+    """Whose folder it is; as root each part of the path would have to be guarded, at each file."""
+    users: dict[str, str] = {}
+    for name in ("stage", "torchrun", "write_report"):
+        document = yaml.safe_load((ROLE / "tasks" / f"{name}.yml").read_text(encoding="utf-8"))
+        for task, user in tasks(document):
+            module = next(key for key in task if "." in key)
+            if module.removeprefix("ansible.builtin.") in ("file", "copy", "template", "get_url"):
+                users[task["name"]] = user
+    assert users.pop("Remove the folder on the controller") == ""
+    assert len(users) == 9 and set(users.values()) == {"{{ training_job_user }}"}

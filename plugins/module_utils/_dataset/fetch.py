@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder, open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import byte_ranges
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.byte_ranges import Version
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder, open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.http_range import Client, CutError, HttpError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease import TOUCH_SECONDS, Seen, is_dead
 
 

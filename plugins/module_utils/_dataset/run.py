@@ -18,19 +18,19 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import Budget, Guard
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import (
     OURS,
     Folder,
     Owner,
     open_folder,
     open_path,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import Budget, Guard
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, this_host
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import RATE_SECONDS, line, rate

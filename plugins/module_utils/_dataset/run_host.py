@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import background
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import open_file
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import line
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.run import Job, Place, Telling

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
-    UnsafeMemberError,
-    disk_size,
-    safe_mode,
-)
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import (
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import (
     OURS,
     Folder,
     Owner,
     is_link_error,
     open_folder,
     unlink,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
+    UnsafeMemberError,
+    disk_size,
+    safe_mode,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import HIDDEN
 

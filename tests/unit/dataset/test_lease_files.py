@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease_files as claims
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims
 
 HOLDER = """
 import os, sys, time
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.folders import Folder
+from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims
 mine = Claims(Folder(os.open(sys.argv[1], os.O_RDONLY)))
 while mine.take():

@@ -1,10 +1,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Folders and files that are reached without following a link that somebody else laid.
 
-The destination of a dataset may belong to somebody who is not root, and root writes there. So each folder on the way
-is opened in the one before it with O_NOFOLLOW (openat(2)), and what is made is made in the folder that was opened,
-whatever bears its name by then. A file that is made is new (O_EXCL), and one that is written on is a plain file with
-one name only: a hard link would show no link.
+The destination of a dataset and the folder of jobs may belong to somebody who is not root, and root writes there. So
+each folder on the way is opened in the one before it with O_NOFOLLOW (openat(2)), and what is made is made in the
+folder that was opened, whatever bears its name by then. A file that is made is new (O_EXCL), and one that is written on
+is a plain file with one name only: a hard link would show no link.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -53,10 +53,23 @@ def is_link_error(error: OSError) -> bool:
     return error.errno in (errno.ELOOP, errno.ENOTDIR)
 
 
-def open_path(path: str, owner: Owner | None = None) -> int:
+def refuse_shared(folder: int) -> None:
+    """Raise TrainiumError for a folder in which another user could put something else in the place of what is there."""
+    found = os.fstat(folder)
+    # A group of root's has root in it.
+    others = stat.S_IWOTH | (stat.S_IWGRP if found.st_gid else 0)
+    if found.st_uid not in (0, os.geteuid()) or (found.st_mode & others and not found.st_mode & stat.S_ISVTX):
+        name = os.readlink(f"/proc/self/fd/{folder}")
+        raise TrainiumError(
+            f"in {name} another user could put something else in the place of what is there; give a path of root's"
+        )
+
+
+def open_path(path: str, owner: Owner | None = None, look: Callable[[int], None] | None = None) -> int:
     """The descriptor of a folder by its absolute path; the last one goes to ``owner`` where it has to be made.
 
-    Links on the way are followed where they are root's or this user's own. Raises TrainiumError, OSError.
+    Links on the way are followed where they are root's or this user's own; ``look`` gets each folder on the way and the
+    last one. Raises TrainiumError, OSError.
     """
     parts, links = path.rstrip("/").split("/")[::-1], 0
     # Folders on the way need not be readable.
@@ -71,10 +84,10 @@ def open_path(path: str, owner: Owner | None = None) -> int:
                 made = (OURS if parts else owner) if owner is not None else None
                 below = open_folder(part, found, made, passing if parts else FOLDER)
             except OSError as error:
-                look = os.stat(part, dir_fd=found, follow_symlinks=False) if is_link_error(error) else None
-                if look is None or not stat.S_ISLNK(look.st_mode) or links >= MOST_LINKS:
+                there = os.stat(part, dir_fd=found, follow_symlinks=False) if is_link_error(error) else None
+                if there is None or not stat.S_ISLNK(there.st_mode) or links >= MOST_LINKS:
                     raise
-                if look.st_uid not in (0, os.geteuid()):
+                if there.st_uid not in (0, os.geteuid()):
                     raise TrainiumError(
                         f"{part!r} on the way to {path} is a link of somebody else, who could have it lead anywhere; "
                         "give the path to which it leads"
@@ -84,6 +97,8 @@ def open_path(path: str, owner: Owner | None = None) -> int:
                 below = os.open("/" if target.startswith("/") else ".", passing, dir_fd=found)
             os.close(found)
             found = below
+            if look:
+                look(found)
     except BaseException:
         os.close(found)
         raise
