@@ -19,6 +19,8 @@ NEURON = "aws.amazon.com/neuron"
 EFA = "vpc.amazonaws.com/efa"
 HUGE_PAGES = "hugepages-2Mi"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+# Of a namespace, in which nobody can run a pod then that has what the node has, and so root of it.
+POD_SECURITY = {"pod-security.kubernetes.io/enforce": "baseline"}
 # Where the job's files and its variables are in each pod.
 JOB = "/etc/trainium/job"
 ENVIRONMENT = "/etc/trainium/environment"

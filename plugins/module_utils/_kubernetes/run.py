@@ -20,6 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes impor
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.plan import SUBMISSION
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import POD_SECURITY
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
 
 # Enough for the pace of a training.
@@ -119,7 +120,8 @@ def _ensure_namespace(api: Api, check: bool) -> bool:
 
     Whoever may not look has one that was made for them.
     """
-    wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": api.namespace}}
+    metadata = {"name": api.namespace, "labels": POD_SECURITY}
+    wanted = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     try:
         if api.get(wanted) is not None:
             return True

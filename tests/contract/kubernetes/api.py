@@ -96,6 +96,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.objects: dict[tuple[str, str, str], Object] = {}
         self.namespaces = {"default"}
+        self.labels: dict[str, dict[str, str]] = {}
         self.logs: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         # (verb, resource) -> refusal, such as ("POST", "jobs").
@@ -216,12 +217,15 @@ class Cluster:
         if (verb, "namespaces") in self.refusals:
             raise self.refusals[verb, "namespaces"]
         if verb in ("POST", "PATCH"):
+            made = body["metadata"]["name"]
             if not dry:
-                self.namespaces.add(body["metadata"]["name"])
+                self.namespaces.add(made)
+                self.labels[made] = merged(self.labels.get(made), body["metadata"].get("labels") or {})
             return 201, body
         if name not in self.namespaces:
             raise RefusalError(404, "NotFound", f'namespaces "{name}" not found')
-        return 200, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        labels = {"labels": self.labels[name]} if self.labels.get(name) else {}
+        return 200, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **labels}}
 
     def _object(self, verb: str, key: tuple[str, str, str], body: Any, query: Any, dry: bool) -> tuple[int, Any]:
         resource, namespace, name = key

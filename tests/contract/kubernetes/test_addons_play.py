@@ -96,6 +96,7 @@ def test_all_is_brought_and_waited_for_once(cluster: Cluster, tmp_path: Path) ->
     assert cluster.objects["apis/scheduling.volcano.sh/v1beta1/queues", "", "trainium"]["spec"]["weight"] == 1
     admission = cluster.objects["apis/apps/v1/deployments", "volcano-system", "volcano-admission"]
     assert admission["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror.example/volcanosh/a:1"
+    assert cluster.labels["trainium"] == {"pod-security.kubernetes.io/enforce": "baseline"}
     again = play(cluster, tmp_path)
     assert ("changed=0" in again, "failed=0" in again) == (True, True), again
 

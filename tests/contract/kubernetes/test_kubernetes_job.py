@@ -51,6 +51,8 @@ def test_a_training_is_submitted_once_and_the_second_run_writes_nothing(cluster:
     assert (first["changed"], first["submitted"], first["state"]) == (True, True, "PENDING")
     assert first["made"] == [f"ConfigMap {app}", f"Secret {app}", f"Service {app}", f"Job {app}-0", f"Job {app}-1"]
     assert f"Job {app}-1" in first["diff"]["after"]
+    # Where nobody made the namespace before.
+    assert cluster.labels["trainium"] == {"pod-security.kubernetes.io/enforce": "baseline"}
     assert cluster.named("jobs") == [f"{app}-0", f"{app}-1"]
     # Each submission has a number of its own, by which pods know the signs of their own kind.
     assert len(cluster.objects["api/v1/configmaps", "trainium", app]["data"]["submission"]) == 16
