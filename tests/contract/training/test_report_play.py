@@ -113,6 +113,34 @@ def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
     assert re.search(rf"\b{first}\b", said.stdout), said.stdout + said.stderr
 
 
+def test_what_is_too_long_is_cut_and_said_so(head: Path) -> None:
+    """Whoever writes a log does not fill the controller's disk; and its owner chose who may read the folder."""
+    log, reports = head / "jobs" / FOLDER / "train.log", head.parent / "reports"
+    log.write_text(RESUMED, encoding="utf-8")
+    for number, size in enumerate((3000, 900, 1000)):
+        event = head / "output" / f"events.out.tfevents.{number}"
+        event.parent.mkdir(exist_ok=True)
+        event.write_bytes(b"x" * size)
+        os.utime(event, (number, number))
+    (head / "jobs" / FOLDER / "tensorboard").symlink_to(head / "output")
+    reports.mkdir(mode=0o700)
+    done = play(head, "report", training_job_fetch_bytes=4000)
+    assert done.returncode == 0, done.stdout
+    said = " ".join(done.stdout.split())
+    assert f"{log} on node has {len(RESUMED)} bytes" in said and "training_job_fetch_bytes" in said
+    assert "1 of 3 event files" in said
+    kept = (reports / "bert.log").read_text(encoding="utf-8")
+    begin, end = kept.split(
+        f"\nJOB note: {len(RESUMED) - 4000} bytes of this log are left out here, all of it is in {log} on "
+    )
+    assert RESUMED.startswith(begin) and len(begin) == 2000
+    assert RESUMED.endswith(end.partition("\n")[2]) and len(end.partition("\n")[2]) == 2000
+    steps = json.loads((reports / "metrics.json").read_text(encoding="utf-8"))["steps"]
+    assert (steps[0]["step"], steps[-1]["step"]) == (1, 100)
+    assert sorted(path.name[-1] for path in (reports / "tensorboard" / "bert" / "script").iterdir()) == ["1", "2"]
+    assert reports.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_training_that_runs_is_reported_as_far_as_it_is(head: Path) -> None:
     log = head / "jobs" / FOLDER / "train.log"
     log.write_text("JOB nodes=2 processes=4\n" + lines(1, 30)[:-5], encoding="utf-8")
