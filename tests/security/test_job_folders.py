@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.trainium.cluster.plugins.module_utils._common import folders
 from ansible_collections.trainium.cluster.plugins.modules.internal import owned_folders
 
 from tests.security.test_job_environment import ROLE, play
@@ -93,6 +94,64 @@ def test_a_link_of_root_is_followed(tmp_path: Path, private: Path, capsys: pytes
     (tmp_path / "link").symlink_to(private)
     assert run(capsys, tmp_path / "link", tmp_path / "link" / "new")["changed"]
     assert state(private)[1] == state(private / "new")[1] == 0o755
+
+
+@root
+@pytest.mark.parametrize("looks", ["stat", "readlink"])
+def test_a_link_that_is_swapped_between_two_looks_leads_nowhere(
+    tmp_path: Path, private: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, looks: str
+) -> None:
+    """Whoever may rename in a folder puts theirs in the place of root's, between whose it is and where it leads."""
+    (tmp_path / "good").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "good")
+    (tmp_path / "evil").symlink_to(private)
+    os.lchown(tmp_path / "evil", NOBODY, NOBODY)
+    name = "fstat" if looks == "stat" else "readlink"
+    kept = getattr(os, name)
+
+    def first(*arguments: Any, **options: Any) -> Any:
+        found = kept(*arguments, **options) if looks == "stat" else None
+        if (tmp_path / "evil").is_symlink():
+            (tmp_path / "evil").rename(tmp_path / "link")
+        return found if looks == "stat" else kept(*arguments, **options)
+
+    monkeypatch.setattr(os, name, first)
+    run(capsys, tmp_path / "link", owner="nobody")
+    assert state(private) == (0, 0o700)
+
+
+@root
+@pytest.mark.parametrize(("owner", "mode", "full"), [(12345, 0o755, False), (0, 0o1777, True), (0, 0o1777, False)])
+def test_what_another_has_made_or_filled_is_not_taken_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], owner: int, mode: int, full: bool
+) -> None:
+    """In a shared folder anybody may make it first, and what lies in it would be read as the user's own."""
+    there = tmp_path / "trainium"
+    there.mkdir()
+    if full:
+        (there / "images").mkdir()
+    os.chown(there, owner, owner)
+    there.chmod(mode)
+    said = run(capsys, there, owner="nobody").get("msg", "")
+    wanted = (
+        "belongs to the user with the id 12345" if owner else "is open to all, and there is something" if full else ""
+    )
+    assert wanted in said and bool(said) == bool(wanted)
+    assert state(there) == ((owner, mode) if wanted else (NOBODY, 0o755))
+
+
+@root
+def test_root_of_another_machine_lays_no_links(
+    tmp_path: Path, private: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The types that count are those of mountinfo(5): that of this folder is taken for one of the network's."""
+    link = os.open(tmp_path, os.O_RDONLY)
+    assert not folders.is_remote(link)
+    os.close(link)
+    (tmp_path / "link").symlink_to(private)
+    monkeypatch.setattr(folders, "REMOTE", ("",))
+    said = run(capsys, tmp_path / "link", owner="nobody")["msg"]
+    assert "is a link of somebody else" in said and state(private) == (0, 0o700)
 
 
 @root

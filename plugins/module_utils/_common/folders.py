@@ -22,6 +22,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_LINKS = 40
+# How the names of their types begin (mountinfo(5)).
+REMOTE = ("nfs", "lustre", "fuse", "cifs", "smb", "ceph", "9p", "virtiofs")
 # User and group id, -1 for those of this process.
 Owner = tuple[int, int]
 OURS: Owner = (-1, -1)
@@ -65,11 +67,45 @@ def refuse_shared(folder: int) -> None:
         )
 
 
-def open_path(path: str, owner: Owner | None = None, look: Callable[[int], None] | None = None) -> int:
+def _target(name: str, folder: int, error: OSError, local: bool = False) -> str | None:
+    """Where a link leads that may be followed; '' for another's, None for what is no link.
+
+    The link itself is opened, and asked whose it is and where it leads: whoever may rename in the folder could put
+    another in its place between two looks at its name.
+    """
+    link = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        there = os.fstat(link)
+        if not stat.S_ISLNK(there.st_mode):
+            return None
+        trusted = there.st_uid in (0, os.geteuid()) and not (local and is_remote(link))
+        return os.readlink("", dir_fd=link) if trusted else ""
+    except FileNotFoundError:
+        raise error from None
+    finally:
+        os.close(link)
+
+
+def is_remote(descriptor: int) -> bool:
+    """Whether something lies on a file system whose owners another machine, or a user's program, tells."""
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as stream:
+        mount = dict(line.split(":", 1) for line in stream)["mnt_id"].strip()
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as stream:
+        for line in stream:
+            fields = line.split()
+            if fields[0] == mount:
+                return fields[fields.index("-") + 1].startswith(REMOTE)
+    # Of another namespace.
+    return True
+
+
+def open_path(
+    path: str, owner: Owner | None = None, look: Callable[[int], None] | None = None, local: bool = False
+) -> int:
     """The descriptor of a folder by its absolute path; the last one goes to ``owner`` where it has to be made.
 
-    Links on the way are followed where they are root's or this user's own; ``look`` gets each folder on the way and the
-    last one. Raises TrainiumError, OSError.
+    Links on the way are followed where they are root's or this user's own, with ``local`` only on this host's disks;
+    ``look`` gets each folder on the way and the last one. Raises TrainiumError, OSError.
     """
     parts, links = path.rstrip("/").split("/")[::-1], 0
     # Folders on the way need not be readable.
@@ -84,15 +120,14 @@ def open_path(path: str, owner: Owner | None = None, look: Callable[[int], None]
                 made = (OURS if parts else owner) if owner is not None else None
                 below = open_folder(part, found, made, passing if parts else FOLDER)
             except OSError as error:
-                there = os.stat(part, dir_fd=found, follow_symlinks=False) if is_link_error(error) else None
-                if there is None or not stat.S_ISLNK(there.st_mode) or links >= MOST_LINKS:
+                target = _target(part, found, error, local) if is_link_error(error) and links < MOST_LINKS else None
+                if target is None:
                     raise
-                if there.st_uid not in (0, os.geteuid()):
+                if not target:
                     raise TrainiumError(
                         f"{part!r} on the way to {path} is a link of somebody else, who could have it lead anywhere; "
                         "give the path to which it leads"
                     ) from error
-                target = os.readlink(part, dir_fd=found)
                 parts, links = parts + target.rstrip("/").split("/")[::-1], links + 1
                 below = os.open("/" if target.startswith("/") else ".", passing, dir_fd=found)
             os.close(found)
@@ -121,13 +156,14 @@ def open_file(path: str) -> int:
                 raise TrainiumError(f"{path} is no plain file; leave it out of the source")
             return found
         except OSError as error:
-            if error.errno != errno.ELOOP:
+            target = _target(name, at, error) if error.errno == errno.ELOOP else None
+            if target is None:
                 raise
-            if os.stat(name, dir_fd=at, follow_symlinks=False).st_uid not in (0, os.geteuid()):
+            if not target:
                 raise TrainiumError(
                     f"{path} is a link of somebody else, who could have it lead anywhere; put the file itself there"
                 ) from error
-            path = os.path.join(folder, os.readlink(name, dir_fd=at))
+            path = os.path.join(folder, target)
         finally:
             os.close(at)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

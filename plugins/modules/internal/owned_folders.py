@@ -11,7 +11,10 @@ short_description: Make folders of a user where that user may lay links
 description:
   - Makes folders and gives them to a user, without following a link that anybody but root and the user of this module
     has laid, in whatever part of the path. M(ansible.builtin.file) looks at the last part only.
-  - Links of root are followed, and what they lead to is given to the user.
+  - Links of root are followed where they lie on the host's own disks, and what they lead to is given to the user. On a
+    file system of the network, root may be that of another machine.
+  - A folder that is there and is of another user is refused, and one that is open to all with something in it: what
+    lies there would stay theirs.
   - Folders that are missing on the way are made with the mode V(0755) for the user of this module.
 extends_documentation_fragment:
   - trainium.cluster.attributes
@@ -67,19 +70,33 @@ def user_id(owner: str) -> int:
         raise TrainiumError(f"there is no user {owner} on this host; name one that it has") from None
 
 
+def refuse_another(path: str, folder: int, found: os.stat_result, user: int) -> None:
+    """What somebody else has put into a folder stays theirs when the folder is given away. Raises TrainiumError."""
+    if found.st_uid not in (0, os.geteuid(), user):
+        raise TrainiumError(
+            f"{path} belongs to the user with the id {found.st_uid}, who may have "
+            "put anything into it; look at it, and give it to root or remove it"
+        )
+    if found.st_uid != user and found.st_mode & stat.S_IWOTH and os.listdir(folder):
+        raise TrainiumError(
+            f"{path} is open to all, and there is something in it; look at it, and close it (chmod o-w)"
+        )
+
+
 def make(path: str, user: int, mode: int, closed: bool, check: bool) -> bool:
     """Whether something was to be changed. Raises TrainiumError, OSError."""
     look = refuse_shared if closed else None
     changed = False
     try:
-        folder = open_path(path, look=look)
+        folder = open_path(path, look=look, local=True)
     except FileNotFoundError:
         if check:
             return True
         changed = True
-        folder = open_path(path, (user, -1), look)
+        folder = open_path(path, (user, -1), look, local=True)
     try:
         found = os.fstat(folder)
+        refuse_another(path, folder, found, user)
         differs = found.st_uid != user or stat.S_IMODE(found.st_mode) != mode
         if differs and not check:
             os.fchown(folder, user, -1)
