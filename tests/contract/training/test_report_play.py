@@ -141,6 +141,21 @@ def test_what_is_too_long_is_cut_and_said_so(head: Path) -> None:
     assert reports.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("what", ["fifo", "device", "link"])
+def test_what_is_read_of_a_log_is_never_more_than_was_asked_for(tmp_path: Path, what: str) -> None:
+    """Whatever the job's user has laid in its place, which is opened once."""
+    log, long = tmp_path / "train.log", tmp_path / "long"
+    long.write_text("x" * 9999, encoding="utf-8")
+    if what == "fifo":
+        os.mkfifo(log)
+    else:
+        log.symlink_to("/dev/zero" if what == "device" else long)
+    script = (REPOSITORY / "roles" / "training_job" / "files" / "bounded.sh").read_text(encoding="utf-8")
+    command = ["sh", "-s", str(log), "1000"]
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=True, timeout=10)
+    assert done.stdout.count("x") == (1000 if what == "link" else 0)
+
+
 def test_a_training_that_runs_is_reported_as_far_as_it_is(head: Path) -> None:
     log = head / "jobs" / FOLDER / "train.log"
     log.write_text("JOB nodes=2 processes=4\n" + lines(1, 30)[:-5], encoding="utf-8")
