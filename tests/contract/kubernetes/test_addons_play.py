@@ -97,7 +97,10 @@ def test_all_is_brought_and_waited_for_once(cluster: Cluster, tmp_path: Path) ->
     admission = cluster.objects["apis/apps/v1/deployments", "volcano-system", "volcano-admission"]
     assert admission["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror.example/volcanosh/a:1"
     assert cluster.labels["trainium"] == {"pod-security.kubernetes.io/enforce": "baseline"}
+    # An administrator's stricter one stays.
+    cluster.labels["trainium"] = {"pod-security.kubernetes.io/enforce": "restricted"}
     again = play(cluster, tmp_path)
+    assert cluster.labels["trainium"] == {"pod-security.kubernetes.io/enforce": "restricted"}
     assert ("changed=0" in again, "failed=0" in again) == (True, True), again
 
 

@@ -151,6 +151,7 @@ def device_plugins() -> list[dict[str, Any]]:
     role = Path(__file__).parents[3] / "roles/eks_addons"
     defaults = yaml.safe_load((role / "defaults/main.yml").read_text())
     known = {"eks_addons_namespace": "trainium", "eks_addons_instance_type": "trn1.32xlarge", "__eks_addons_efa": True}
+    known["__eks_addons_pod_security"] = defaults["eks_addons_pod_security"]
     templar = Templar(loader=DataLoader(), variables={**defaults, **known})
     text = templar.template(trust_as_template((role / "templates/plugins.yaml.j2").read_text()))
     return kubernetes_manifests(str(text), {"public.ecr.aws/": "mirror.example/"})
