@@ -196,14 +196,23 @@ def tasks(document: list[dict[str, Any]], user: str = "") -> Iterator[tuple[dict
             yield task, own
 
 
+FILES = ("file", "copy", "template", "get_url")
+RUNS = ("long_command", "slurm_job", "slurm_job_info", "include_tasks")
+
+
 def test_what_lies_in_the_folder_of_a_job_is_the_work_of_its_user() -> None:
-    """Whose folder it is; as root each part of the path would have to be guarded, at each file."""
+    """Whose folder it is: as root each part of a path would have to be guarded, and what lies there is run."""
     users: dict[str, str] = {}
-    for name in ("stage", "torchrun", "write_report"):
+    for name, modules in (
+        *((name, FILES) for name in ("stage", "torchrun", "write_report")),
+        *((name, RUNS) for name in ("slurm", "cancel")),
+    ):
         document = yaml.safe_load((ROLE / "tasks" / f"{name}.yml").read_text(encoding="utf-8"))
         for task, user in tasks(document):
-            module = next(key for key in task if "." in key)
-            if module.removeprefix("ansible.builtin.") in ("file", "copy", "template", "get_url"):
+            module = next(key for key in task if "." in key).rpartition(".")[2]
+            if module in modules or task["name"] in ("Prepare the data on the shared folder", "Read the log"):
                 users[task["name"]] = user
-    assert users.pop("Remove the folder on the controller") == ""
-    assert len(users) == 9 and set(users.values()) == {"{{ training_job_user }}"}
+    # Of the controller, and of systemd.
+    for other in ("Remove the folder on the controller", "Stop the job's units"):
+        assert users.pop(other) == ""
+    assert len(users) == 13 and set(users.values()) == {"{{ training_job_user }}"}
