@@ -13,8 +13,8 @@ flock 9
 
 # folder PATH OWNER MODE
 folder() {
-  local new tries
-  for tries in 1 2 3; do
+  local new
+  for _ in 1 2 3; do
     if [ ! -L "$1" ] && [ -d "$1" ] && [ "$(stat -c %u "$1")" = "$2" ]; then
       [ "$(stat -c %a "$1")" = "$3" ] || chmod "$3" "$1"
       return 0
