@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from tests.sandbox_driver import REPOSITORY, Sandbox
+import pytest
+
+from tests.sandbox_driver import REPOSITORY, Run, Sandbox
 
 # As ``make demo`` has it.
 BACKEND = ("-e", "trainium_backend=pcluster", "-e", '{"trainium_training": {"nodes": 2, "processes_per_node": 2}}')
 CLUSTER = "trainium"
 # A node is given back a minute after its last job; then Slurm powers it down and clustermgtd ends its instance.
 SECONDS_UNTIL_GIVEN_BACK = 240
+SECONDS_UNTIL_TRAINING = 600
+# The report of the demo, to which that of a training with an accident is compared.
+UNDISTURBED: dict[str, Any] = {}
 
 
 def computes(sandbox: Sandbox) -> list[dict[str, Any]]:
@@ -42,6 +52,7 @@ def test_the_demo_trains_on_nodes_that_come_with_the_job(sandbox: Sandbox) -> No
     assert (report["nodes"], report["processes"]) == (2, 4)
     assert report["hosts"].startswith("compute1-dy-trn1-")
     assert report["final_loss"] < 0.85 * report["initial_loss"]
+    UNDISTURBED.update(report)
 
 
 def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
@@ -56,6 +67,71 @@ def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
 
 # What the head node's daemons do by themselves meanwhile.
 HEAD_NODE_WRITES = {"PutLogEvents", "CreateLogStream", "TerminateInstances", "PutItem"}
+
+
+def test_a_node_lost_in_mid_training_is_replaced(sandbox: Sandbox) -> None:
+    """The one playbook that is running follows the job to the loss of the demo, which has the same definition."""
+    job = {"name": "lost", "nodes": 2, "processes_per_node": 2, "checkpoint": {"steps": 10}}
+    given = (*BACKEND, "-e", json.dumps({"trainium_training": job, "training_job_wait_timeout": 900}))
+    running = "squeue --noheader --name=lost --states=RUNNING --format=%N"
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        following = pool.submit(sandbox.playbook, "training", *given)
+        wait(following, lambda: bool(ask(sandbox, running).strip()))
+        names = ask(sandbox, f"scontrol show hostnames $({running})").split()
+        before = {one["PrivateIpAddress"]: one["InstanceId"] for one in computes(sandbox)}
+        kept, lost = (before[address(sandbox, name)] for name in names)
+        sandbox.forget()
+        log = "cat /shared/trainium/jobs/lost-*/train.log || :"
+        wait(following, lambda: "training: checkpoint" in ask(sandbox, log))
+        sandbox.client("ec2").stop_instances(InstanceIds=[lost], Force=True)
+        wait(following, lambda: state(sandbox, lost) == "stopped")
+        # Slurm itself does so after the SlurmdTimeout of ParallelCluster, three minutes.
+        ask(sandbox, f"scontrol update NodeName={names[1]} State=DOWN Reason=gone")
+        assert following.result().returncode == 0
+
+    # clustermgtd ended the lost one, and Slurm had another launched, for the node that was left to go on with.
+    assert state(sandbox, lost) in ("shutting-down", "terminated")
+    assert len(sandbox.launches()) == 1
+    after = {one["InstanceId"] for one in computes(sandbox)}
+    assert kept in after
+    assert len(after - set(before.values())) == 1
+    report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
+    assert (report["name"], report["restarts"], report["nodes"], report["processes"]) == ("lost", 1, 2, 4)
+    resumed = re.findall(r"training: resumed from step (\d+)", Path(report["log"]).read_text(encoding="utf-8"))
+    assert len(resumed) == 1
+    assert 10 <= int(resumed[0]) < 100
+    with (sandbox.reports / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        assert [int(row["step"]) for row in csv.DictReader(file)] == list(range(1, 101))
+    assert report["initial_loss"] == UNDISTURBED["initial_loss"]
+    assert report["final_loss"] == pytest.approx(UNDISTURBED["final_loss"], abs=0.001)
+
+
+def ask(sandbox: Sandbox, command: str) -> str:
+    """What a command says as root on the head node, which has Slurm's programs at a place of their own."""
+    head = next(one for one in sandbox.instances("running") if tag(one, "parallelcluster:node-type") == "HeadNode")
+    return sandbox.on_node(head["PrivateIpAddress"], f"PATH=$PATH:/opt/slurm/bin; {command}").output
+
+
+def address(sandbox: Sandbox, name: str) -> str:
+    """Where a node of Slurm is."""
+    shown = ask(sandbox, f"scontrol show node {name}")
+    found = re.search(r"NodeAddr=(\S+)", shown)
+    assert found, shown
+    return found[1]
+
+
+def state(sandbox: Sandbox, instance_id: str) -> str:
+    found = sandbox.client("ec2").describe_instances(InstanceIds=[instance_id])["Reservations"][0]["Instances"][0]
+    return str(found["State"]["Name"])
+
+
+def wait(following: Future[Run], condition: Callable[[], bool]) -> None:
+    """Until something is so, while the playbook runs."""
+    until = time.monotonic() + SECONDS_UNTIL_TRAINING
+    while not condition():
+        assert not following.done(), "the playbook ended before that"
+        assert time.monotonic() < until, "that does not happen"
+        time.sleep(0.2)
 
 
 def test_the_nodes_are_given_back(sandbox: Sandbox) -> None:
