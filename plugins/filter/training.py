@@ -79,6 +79,7 @@ def training_job(
     mounts: Sequence[str] = (),
     sdk: str = "",
     site: Mapping[str, Any] | None = None,
+    unasked: bool = False,
 ) -> dict[str, Any]:
     """The definition as planner.resolve completes it with ``sources``; or only ``refused``, the sentence."""
     definition = plain(value)
@@ -99,6 +100,7 @@ def training_job(
             "block_ends_at": plain(block_ends_at),
             "mounts": plain(list(mounts)),
             "sdk": plain(sdk),
+            "unasked": unasked,
             "checksums": {name: checksum(path) for name, path in sources.items()},
         }
         resolved = planner.resolve(definition, PRESETS, context)

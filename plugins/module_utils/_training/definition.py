@@ -77,7 +77,7 @@ OF_A_SCRIPT = (
     *("checkpoint", "requeue", "stopped_by", "tensorboard", "needs", "dataset"),
 )
 # What presets say of the nodes; it is no part of the job.
-OF_A_PRESET = ("needs", "dataset")
+OF_A_PRESET = ("needs", "dataset", "enough_nodes")
 # Neuron's SDK from which on it has PyTorch's own kind of device in the place of PyTorch/XLA.
 TORCH_NEURON = "2.33.0"
 NONE = "none"
@@ -96,7 +96,8 @@ def resolve(
     nodes that take jobs), ``known`` (number of nodes there are, usable or not), ``checksums`` (file of the definition
     -> checksum of its content), ``active`` (scripts of the jobs in Slurm's queue), ``partition`` (of Slurm, or ''),
     ``shared`` (whether all nodes share ``directory``), ``mounts`` (folders with data), ``sdk`` (of the environment, or
-    '') and ``block_ends_at`` (when the nodes are gone, or '').
+    ''), ``block_ends_at`` (when the nodes are gone, or '') and ``unasked`` (whether nodes are started for the job, in a
+    number that nobody has asked for).
 
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
@@ -119,7 +120,8 @@ def resolve(
     made = container(whole, context)
     digest = _digest(whole, context)
     stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
-    count = _running_count(stem, context.get("active") or ()) or _count(whole, context)
+    enough = presets.get(whole["preset"], {}).get("enough_nodes", 0) if "script" not in definition else 0
+    count = _running_count(stem, context.get("active") or ()) or _count(whole, context, enough)
     _check_resume(whole, max(count, context["known"]), bool(context.get("shared")))
     folder = f"{stem}{count:04x}"
     # Of a preset only: what a user writes is taken as it is.
@@ -261,10 +263,10 @@ def _running_count(stem: str, active: Sequence[str]) -> int:
     return 0
 
 
-def _count(whole: Mapping[str, Any], context: Mapping[str, Any]) -> int:
+def _count(whole: Mapping[str, Any], context: Mapping[str, Any], enough: int) -> int:
     """How many nodes the job asks for."""
     usable, wanted, least = len(context["usable"]), int(whole["nodes"]), int(whole["min_nodes"])
-    count = wanted or usable
+    count = wanted or (min(usable, max(enough, least)) if enough and context.get("unasked") else usable)
     least = least or count
     known = context["known"]
     advice = f"{usable} of {known} nodes of the cluster take jobs; see sinfo for the others"

@@ -5,7 +5,8 @@ In texts ``{directory}`` stands for the folder on the nodes for jobs, data and o
 A preset brings its ``requirements`` into the environment, its ``dataset``, as trainium_dataset takes one, to where its
 ``args`` look for it, and with ``prepare`` what is fetched or made on the nodes. ``needs`` is what they have to have:
 ``sdk`` and ``python`` from the first to the last, ``systems`` (any that the SDK supports where there are none),
-``shared`` storage for more than one node. ``secrets`` are environment variables that the user gives in files.
+``shared`` storage for more than one node. ``enough_nodes`` is how many it takes of those that would be started for it,
+where nobody has said a number. ``secrets`` are environment variables that the user gives in files.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ _BERT: Definition = {
     "steps": 100,
     "compile": _COMPILE,
     "checkpoint": {"steps": 20},
+    # It shows that a cluster works; nodes that are started for it cost what those of any other training do.
+    "enough_nodes": 2,
 }
 
 _HDF5 = "bert_pretrain_wikicorpus_tokenized_hdf5"

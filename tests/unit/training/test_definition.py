@@ -20,6 +20,7 @@ PRESETS: dict[str, Any] = {
         "args": {"data_dir": "{directory}/data/bert", "output_dir": "{folder}/output", "steps_this_run": 100},
         "steps": 100,
         "compile": {"enabled": True},
+        "enough_nodes": 2,
     },
 }
 CONTEXT: dict[str, Any] = {
@@ -89,6 +90,17 @@ def test_fewer_nodes_than_wanted_are_enough_where_min_nodes_says_so() -> None:
     assert "2 of 3 nodes of the cluster take jobs" in refusal({"nodes": 3})
     assert "no more than the 1 nodes" in refusal({"nodes": 1, "min_nodes": 2})
     assert "'0'; 0 of 3 nodes" in refusal({}, usable=[])
+
+
+def test_nodes_that_nobody_has_asked_for_are_not_all_started_for_a_small_preset() -> None:
+    come = {"usable": [f"n{number}" for number in range(16)], "known": 16, "unasked": True}
+    assert resolve({}, **come)["nodes_option"] == "2"
+    assert resolve({"nodes": 5}, **come)["nodes_option"] == "5"
+    assert resolve({"min_nodes": 3}, **come)["nodes_option"] == "3"
+    assert resolve(OWN, **come)["count"] == 16
+    assert resolve({"script": "a.py", "files": ["a.py"]}, **come)["count"] == 16
+    assert resolve({}, **{**come, "unasked": False})["count"] == 16
+    assert resolve({}, **{**come, "usable": ["n1"]})["count"] == 1
 
 
 def test_a_job_in_the_queue_keeps_its_nodes() -> None:

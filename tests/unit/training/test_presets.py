@@ -33,6 +33,7 @@ KEYS: dict[str, type] = {
     "args": dict,
     "steps": int,
     "nodes": int,
+    "enough_nodes": int,
     "min_nodes": int,
     "processes_per_node": str,
     "time_limit": str,
