@@ -41,7 +41,7 @@ options:
     description:
       - Whose cluster it is, the tag C(trainium:owner). Sessions of one IAM role are one owner.
       - A cluster that is another owner's, or carries no tag C(trainium:cluster) with its name, is refused.
-      - A cluster that is made gets both tags.
+      - A cluster that is made gets both tags. Before ParallelCluster 3.15 one that was made without an owner gets none.
       - Without it, a cluster that carries an owner's tag is refused, and any other is taken.
     type: str
   state:

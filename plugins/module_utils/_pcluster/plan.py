@@ -15,9 +15,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     tag_list,
     tags_of,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
 
 # What a cluster's name may be: facts of ParallelCluster 3.
 NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]{0,59}\Z")
+# Before this version an update may not change the tags of a cluster (Tags section in AWS's user guide).
+_TAGS_CHANGE = "3.15"
 # States of the fleet in which there may be compute nodes, or soon will be.
 STARTED = ("START_REQUESTED", "STARTING", "RUNNING", "PROTECTED")
 # How the library says that an update needs the compute nodes gone, and what else it may want that stopping them is no
@@ -48,6 +51,14 @@ def with_owner(configuration: dict[str, Any], name: str, owner: str | None) -> d
         return configuration
     tags = {**tags_of(configuration), **own_tags({"cluster_name": name, "owner": owner})}
     return {**configuration, "Tags": tag_list(tags)}
+
+
+def without_new_owner(configuration: dict[str, Any], current: Any, version: str) -> dict[str, Any]:
+    """What a cluster shall have whose configuration is ``current``: no owner's tag that it cannot be given any more."""
+    tags = tags_of(configuration)
+    if numbers(version) >= numbers(_TAGS_CHANGE) or OWNER_TAG in tags_of(current or {}) or OWNER_TAG not in tags:
+        return configuration
+    return {**configuration, "Tags": tag_list({key: value for key, value in tags.items() if key != OWNER_TAG})}
 
 
 class Step(NamedTuple):

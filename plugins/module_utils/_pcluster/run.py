@@ -63,6 +63,9 @@ class Pcluster:
         while True:
             stack = self._find()
             state = self._read_cluster() if stack and self._params["state"] == "present" else None
+            if state and self._configuration:
+                current, version = state["configuration"], state["installed"]
+                self._configuration = planner.without_new_owner(self._configuration, current, version)
             same = state is not None and planner.same_configuration(state["configuration"], self._configuration)
             status = stack["StackStatus"] if stack else None
             step = planner.next_step(self._params["state"], status, same, self._waits)

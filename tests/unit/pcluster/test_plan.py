@@ -75,6 +75,26 @@ def test_a_cluster_with_an_owner_is_made_with_its_tags() -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "has", "gets"),
+    [
+        ("3.14.2", {"trainium:cluster": "bert"}, {"team": "speech", "trainium:cluster": "bert"}),
+        ("3.9.0", {}, {"team": "speech", "trainium:cluster": "bert"}),
+        ("3.14.2", {"trainium:owner": ME}, {"team": "speech", "trainium:cluster": "bert", "trainium:owner": ME}),
+        ("3.15.0", {}, {"team": "speech", "trainium:cluster": "bert", "trainium:owner": ME}),
+        ("3.16.1", {}, {"team": "speech", "trainium:cluster": "bert", "trainium:owner": ME}),
+    ],
+)
+def test_a_cluster_that_cannot_be_given_an_owner_stays_without(
+    version: str, has: dict[str, str], gets: dict[str, str]
+) -> None:
+    wanted = planner.with_owner({"Tags": [{"Key": "team", "Value": "speech"}]}, "bert", ME)
+    current = {"Tags": [{"Key": key, "Value": value} for key, value in has.items()]}
+    tags = planner.without_new_owner(wanted, current, version)["Tags"]
+    assert {one["Key"]: one["Value"] for one in tags} == gets
+    assert planner.without_new_owner({}, None, version) == {}
+
+
+@pytest.mark.parametrize(
     ("status", "same", "action"),
     [
         (None, False, "create"),
