@@ -175,3 +175,19 @@ def test_teardown_leaves_nothing(sandbox: Sandbox) -> None:
     assert (
         sandbox.client("ec2").describe_vpcs(Filters=[{"Name": "tag-key", "Values": ["trainium:cluster"]}])["Vpcs"] == []
     )
+
+
+def test_nodes_with_gpus_come_with_a_job(sandbox: Sandbox) -> None:
+    """None is trained on; the preset's four p4d are there for Slurm, and one is launched when a job asks for it."""
+    command = ["make", "demo", "BACKEND=pcluster", "ARGS=-e parallelcluster_preset=gpu"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, sandbox.why(done.stdout + done.stderr)
+    assert "p4d.24xlarge without Neuron devices" in done.stdout
+    named = [f"compute-gpu-dy-distributed-ml-{number}" for number in range(1, 5)]
+    assert sorted(ask(sandbox, "sinfo --noheader --Node --format=%N").split()) == named
+    assert computes(sandbox) == []
+
+    assert ask(sandbox, "srun --nodes=1 --chdir=/tmp hostname").split() == named[:1]
+    assert [one["InstanceType"] for one in computes(sandbox)] == ["p4d.24xlarge"]
+    assert sandbox.playbook("teardown", "-e", "trainium_backend=pcluster").returncode == 0
+    assert sandbox.instances("pending", "running", "stopping", "stopped", "shutting-down") == []
