@@ -318,6 +318,11 @@ SUBJECTS: dict[str, Subject] = {
                 {"directory": "/opt/trainium", "shared": False},
             ),
             Example(
+                "large checkpoints on slow storage",
+                {"preset": "llama3-70b"},
+                {"directory": "/shared/trainium", "bursting": True},
+            ),
+            Example(
                 "packages that the environment will not have",
                 {"preset": "bert-large-phase1"},
                 {"directory": "/opt/trainium", "packages": ["transformers", "tensorboard", "datasets", "h5py"]},
@@ -336,7 +341,7 @@ SUBJECTS: dict[str, Subject] = {
         frozenset(
             {
                 *("directory", "system", "sdk", "python", "packages", "shared", "nodes", "instance_type"),
-                *("brought", "unknown", "pyxis"),
+                *("brought", "unknown", "pyxis", "bursting"),
             }
         ),
     ),

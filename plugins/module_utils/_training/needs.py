@@ -84,8 +84,9 @@ def problem(definition: Definition, presets: Presets, site: Mapping[str, Any]) -
     ``site``: ``directory``; ``system`` (distribution and its version), ``sdk`` and ``python`` (version or name of the
     interpreter), each empty where it is not known; ``packages`` of the environment where the user has set them, else
     nothing; ``shared`` (whether all nodes share the directory), ``nodes`` and ``instance_type``; ``brought`` (folders
-    that a dataset or a mount fills), ``pyxis`` (why the nodes cannot have it, or '') and ``unknown`` (whether the nodes
-    may have data from elsewhere, an image's or what was copied to them).
+    that a dataset or a mount fills), ``pyxis`` (why the nodes cannot have it, or ''), ``bursting`` (whether the
+    directory is on an EFS in that mode) and ``unknown`` (whether the nodes may have data from elsewhere, an image's or
+    what was copied to them).
     """
     preset = preset_of(definition, presets)
     # What runs in an image has the image's, where its name tells.
@@ -140,6 +141,16 @@ def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> It
             f"The preset {preset['name']} needs storage that all {nodes} nodes share for data and checkpoints; set "
             "trainium_shared_dir, and shared_storage_mounts that mount it."
         )
+    own = whole.get("args")
+    args = {**(preset.get("args") or {}), **(own if isinstance(own, Mapping) else {})}
+    size = (preset.get("needs") or {}).get("checkpoint_gb")
+    # At 100 MiB/s, however large it is until it holds more than a TiB (Amazon EFS user guide, Bursting throughput).
+    if size and site.get("bursting") and args.get("checkpoint_dir") == (preset.get("args") or {}).get("checkpoint_dir"):
+        yield (
+            f"The preset {preset['name']} writes checkpoints of {size} GB, each of which takes hours on an EFS in its "
+            "mode bursting; take a parallelcluster_preset with FSx for Lustre, or give the EFS a "
+            "provisioned_throughput by shared_storage of parallelcluster_configuration."
+        )
     known = TYPES.get(str(site.get("instance_type") or ""))
     processes = _number(whole.get("processes_per_node"))
     if known and known.devices and processes > known.devices * max(known.cores):
@@ -147,8 +158,6 @@ def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> It
             f"The training job starts {processes} processes on each node, and {site['instance_type']} has "
             f"{known.devices * max(known.cores)} NeuronCores; set trainium_instance_type to trn1.32xlarge."
         )
-    own = whole.get("args")
-    args = {**(preset.get("args") or {}), **(own if isinstance(own, Mapping) else {})}
     divided = args.get("start_keep_batch") or []
     for name in divided if isinstance(divided, list) else [divided]:
         if 0 < _number(args.get(name)) < nodes:

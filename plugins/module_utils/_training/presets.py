@@ -5,8 +5,9 @@ In texts ``{directory}`` stands for the folder on the nodes for jobs, data and o
 A preset brings its ``requirements`` into the environment, its ``dataset``, as trainium_dataset takes one, to where its
 ``args`` look for it, and with ``prepare`` what is fetched or made on the nodes. ``needs`` is what they have to have:
 ``sdk`` and ``python`` from the first to the last, ``systems`` (any that the SDK supports where there are none),
-``shared`` storage for more than one node. ``enough_nodes`` is how many it takes of those that would be started for it,
-where nobody has said a number. ``secrets`` are environment variables that the user gives in files.
+``shared`` storage for more than one node, and ``checkpoint_gb`` for each of its checkpoints, where these are large.
+``enough_nodes`` is how many it takes of those that would be started for it, where nobody has said a number.
+``secrets`` are environment variables that the user gives in files.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def _llama2(size: str, like: str, script: tuple[tuple[str, str], ...], **args: A
     kept = {one: value.replace(like, name) if isinstance(value, str) else value for one, value in base["args"].items()}
     return {
         **base,
+        "needs": {one: value for one, value in base["needs"].items() if one != "checkpoint_gb" or like.endswith(size)},
         "name": name,
         "fetch": nxd_files(*script, _CONFIGURATIONS[size]),
         "args": {**kept, key: data["data"], "seq_len": 4096, **args},

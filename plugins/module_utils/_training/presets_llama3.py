@@ -136,6 +136,7 @@ _LLAMA3_70B = _nxd(
     (*NXD_70B_SCRIPT, _70B_CONFIGURATION),
     nodes=32,
     steps=30000,
+    needs={**_NXD_NEEDS, "checkpoint_gb": 850},
     compile={
         "enabled": True,
         "steps": 10,

@@ -102,6 +102,19 @@ def test_the_summary_of_variables(preset: str, variables: Item, expected: tuple[
 @pytest.mark.parametrize(
     ("preset", "variables", "expected"),
     [
+        *[("trn1_dynamic", {}, True), ("multi_queue", {}, True)],
+        *[("trn1", {}, False), ("gpu", {}, False), ("", {}, False), ("trn9", {}, False)],
+        ("gpu", {"shared_storage": [{"type": "efs", "mount_dir": "/shared"}]}, True),
+        ("gpu", {"shared_storage": [{"type": "efs", "mount_dir": "/shared", "file_system_id": "fs-1"}]}, False),
+    ],
+)
+def test_which_clusters_share_an_efs_that_bursts(preset: str, variables: Item, expected: bool) -> None:
+    assert pcluster_summary(preset, variables)["bursting"] is expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "variables", "expected"),
+    [
         *[("gpu", {}, False), ("p4de_g5_inference", {}, False), ("trn1", {}, True), ("multi_queue", {}, True)],
         *[("trn1", {"instance_type": kind}, True) for kind in ("trn2.3xlarge", "inf2.48xlarge")],
         ("trn1", {"instance_type": "p5.48xlarge"}, False),

@@ -85,6 +85,8 @@ def test_the_environment_gets_what_the_job_requires() -> None:
         ("gpt-neox-6.9b", {"sdk": "2.31.1"}, "The preset gpt-neox-6.9b needs Neuron SDK 2.29.1 (not 2.31.1); set"),
         ("bert-large-phase1", {"python": "/usr/bin/python3.13"}, "needs Python 3.10 to 3.12 (not 3.13); set"),
         ("llama2-7b", {"shared": False}, "needs storage that all 4 nodes share for data and checkpoints; set"),
+        ("llama3-70b", {"bursting": True}, "writes checkpoints of 850 GB, each of which takes hours on an EFS in its"),
+        ("llama2-70b", {"bursting": True}, "writes checkpoints of 850 GB, each of which takes hours on an EFS in its"),
         ("llama3-8b", {"instance_type": "trn1.2xlarge"}, "starts 32 processes on each node, and trn1.2xlarge has 2"),
         ("bert-large-phase1", {"nodes": 33}, "grad_accum_usteps of the training job is '32', which 33 nodes cannot"),
     ],
@@ -111,6 +113,11 @@ def test_other_scripts_interpreters_and_batches_are_the_users() -> None:
     assert said(BERT_LARGE, "/opt", python="/opt/conda/bin/python", sdk="") == ""
     assert said({**BERT_LARGE, "args": {"start_keep_batch": False}}, "/opt", nodes=64) == ""
     assert said({**BERT_LARGE, "args": {"grad_accum_usteps": 64}}, "/opt", nodes=64) == ""
+
+
+def test_small_checkpoints_and_those_elsewhere_may_be_on_slow_storage() -> None:
+    assert {said({"preset": name}, "/opt", bursting=True) for name in ("llama3-8b", "llama2-13b")} == {""}
+    assert said({"preset": "llama3-70b", "args": {"checkpoint_dir": "/fsx/llama"}}, "/opt", bursting=True) == ""
 
 
 def test_what_runs_in_an_image_has_the_sdk_of_the_image() -> None:

@@ -47,7 +47,7 @@ KEYS: dict[str, type] = {
     "dataset": dict,
     "tensorboard": str,
 }
-NEEDS = {"sdk": tuple, "python": tuple, "systems": tuple, "shared": bool}
+NEEDS = {"sdk": tuple, "python": tuple, "systems": tuple, "shared": bool, "checkpoint_gb": int}
 COMPILE = {"enabled": bool, "steps": int, "steps_argument": str, "args": dict, "time_limit": str}
 each = pytest.mark.parametrize("name", PRESETS)
 

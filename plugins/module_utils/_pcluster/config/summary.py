@@ -22,6 +22,7 @@ _USERS = {"alinux": "ec2-user", "rhel": "ec2-user", "rocky": "rocky"}
 class Summary(NamedTuple):
     """``instance_type`` and greatest ``node_count`` of the queue that trains; where the nodes share large files.
 
+    ``bursting``: whether they share them on a new EFS that has no throughput of its own.
     ``neuron``: whether a queue has nodes with Neuron devices, or may have. ``user``: who logs in. ``reservations``: the
     capacity reservation of each queue that names one, the queue that trains as ``""`` too.
     """
@@ -32,6 +33,7 @@ class Summary(NamedTuple):
     neuron: bool = True
     user: str = "ubuntu"
     reservations: Mapping[str, str] = {}
+    bursting: bool = False
 
 
 def _kinds(resource: Mapping[str, Any]) -> list[str]:
@@ -48,6 +50,11 @@ def _reservations(queues: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
+def _bursts(item: Mapping[str, Any]) -> bool:
+    # ParallelCluster has no third mode for an EFS that it makes (EfsSettings of its schema).
+    return item.get("type") == "efs" and not item.get("file_system_id") and not item.get("provisioned_throughput")
+
+
 def _user(system: str) -> str:
     return next((user for start, user in _USERS.items() if system.startswith(start)), Summary().user)
 
@@ -62,13 +69,15 @@ def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
         count = int(resource.get("max_count") or resource.get("min_count") or Summary().node_count)
         all_kinds = [one for queue in queues for part in queue["compute_resources"] for one in _kinds(part)]
         reservations = _reservations(queues)
-        folders = [
-            "/" + str(item["mount_dir"]).lstrip("/")
+        large = [
+            item
             for item in merged.get("shared_storage") or []
             if item.get("mount_dir") and item.get("type") not in _SMALL
         ]
+        folder = "/" + str(large[0]["mount_dir"]).lstrip("/") if large else HOME
+        bursting = bool(large) and _bursts(large[0])
     except (TrainiumError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Summary()
     neuron = not all_kinds or any(map(is_neuron, all_kinds))
     user = _user(str(merged.get("os") or ""))
-    return Summary(kind, count, next(iter(folders), HOME), neuron, user, reservations)
+    return Summary(kind, count, folder, neuron, user, reservations, bursting)
