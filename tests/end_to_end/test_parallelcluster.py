@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shlex
 import subprocess
 import time
 from collections.abc import Callable
@@ -94,13 +93,13 @@ def test_a_node_lost_in_mid_training_is_replaced(sandbox: Sandbox) -> None:
         ask(sandbox, f"scontrol update NodeName={names[1]} State=DOWN Reason=gone")
         assert following.result().returncode == 0
 
-    # clustermgtd ended the lost one, and Slurm had another launched, for the node that was left to go on with.
+    # clustermgtd ended the lost one, and Slurm had others launched. It lets a job that has lost a node wait for two
+    # minutes, and here the other node is given back as well by then.
     assert state(sandbox, lost) in ("shutting-down", "terminated")
-    assert len({one["InstanceId"] for one in computes(sandbox, *ALL)} - known) == 1
+    launched = {one["InstanceId"] for one in computes(sandbox, *ALL)} - known
+    assert len(launched) in (1, 2)
     report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
     assert (report["name"], report["restarts"], report["nodes"], report["processes"]) == ("lost", 1, 2, 4)
-    hosts = ask(sandbox, f"scontrol show hostnames {shlex.quote(report['hosts'])}").split()
-    assert names[0] in hosts
     resumed = re.findall(r"training: resumed from step (\d+)", Path(report["log"]).read_text(encoding="utf-8"))
     assert len(resumed) == 1
     assert 10 <= int(resumed[0]) < 100
