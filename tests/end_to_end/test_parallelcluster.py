@@ -76,7 +76,7 @@ HEAD_NODE_WRITES = {"PutLogEvents", "CreateLogStream", "TerminateInstances", "Pu
 def test_a_node_lost_in_mid_training_is_replaced(sandbox: Sandbox) -> None:
     """The one playbook that is running follows the job to the loss of the demo, which has the same definition."""
     job = {"name": "lost", "nodes": 2, "processes_per_node": 2, "checkpoint": {"steps": 10}}
-    given = (*BACKEND, "-e", json.dumps({"trainium_training": job, "training_job_wait_timeout": 900}))
+    given = (*BACKEND, "-e", json.dumps({"trainium_training": job, "training_job_wait_timeout": 1800}))
     running = "squeue --noheader --name=lost --states=RUNNING --format=%N"
     with ThreadPoolExecutor(max_workers=1) as pool:
         following = pool.submit(sandbox.playbook, "training", *given)
