@@ -84,6 +84,8 @@ def slurm_conf(cluster: Item, settings: Item, types: Item, head: tuple[str, str]
         "AuthType=auth/munge",
         "StateSaveLocation=/var/spool/slurm.state",
         "SlurmdSpoolDir=/var/spool/slurmd",
+        "SlurmctldTimeout=300",
+        "SlurmdTimeout=180",
         "SlurmctldPidFile=/run/slurmctld.pid",
         "SlurmdPidFile=/run/slurmd.pid",
         "SlurmctldLogFile=/var/log/slurmctld.log",
