@@ -31,7 +31,7 @@ def install(pending: float = 0.0) -> None:
     )
     from sandbox.emulator.eks import clusters
     from sandbox.emulator.launch import fleets, lifecycle, reservations, run_instances, templates
-    from sandbox.emulator.services import buckets, ecr, fsx, resource_groups, sessions
+    from sandbox.emulator.services import buckets, ecr, efs, fsx, resource_groups, sessions
 
     for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
@@ -40,6 +40,7 @@ def install(pending: float = 0.0) -> None:
     resource_groups.install()
     lifecycle.install(pending)
     fsx.install(pending)
+    efs.install(pending)
     clusters.install(pending)
     templates.install()
     sessions.install(pending)

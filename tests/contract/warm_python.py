@@ -39,7 +39,10 @@ PRELOADED = (
 PCLUSTER = ("pcluster.lib.lib", "pcluster.cli.entrypoint")
 # The emulator of the API, whose start is mostly that of moto.
 EMULATOR = ("warm_emulator",)
-SERVICES = ("ec2", "sts", "iam", "s3", "fsx", "eks", "cloudformation", "logs", "resource-groups", "dynamodb", "ssm")
+SERVICES = (
+    *("ec2", "sts", "iam", "s3", "fsx", "efs", "eks", "cloudformation", "logs", "resource-groups"),
+    *("dynamodb", "ssm"),
+)
 # -S: site-packages are not needed for this, and cost most of its start.
 CLIENT = """#!{python} -ES
 import array, json, os, socket, sys

@@ -24,7 +24,7 @@ from moto.iam.models import iam_backends
 from moto.logs.models import logs_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
-from sandbox.emulator.access import ec2
+from sandbox.emulator.access import ec2, efs
 from sandbox.emulator.access.statements import Context, Need
 from sandbox.emulator.records import CLUSTERS, store
 
@@ -69,7 +69,7 @@ _WITHOUT = (
     ("logs", "DescribeLogGroups"),
 )
 _TAGGING = {
-    **dict.fromkeys(("eks", "fsx", "logs"), "TagResource"),
+    **dict.fromkeys(("eks", "elasticfilesystem", "fsx", "logs"), "TagResource"),
     "resource-groups": "Tag",
     "ssm": "AddTagsToResource",
 }
@@ -96,6 +96,8 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
         name = entry["action"]
     tags = _request_tags(given)
     context = ec2.request_tags(tags)
+    if (service, name) == ("elasticfilesystem", "CreateFileSystem"):
+        context["elasticfilesystem:Encrypted"] = [str(bool(given.get("Encrypted"))).lower()]
     if service == "iam" and given.get("PolicyArn"):
         context["iam:PolicyARN"] = [given["PolicyArn"]]
     if service == "eks" and given.get("policyArn"):
@@ -114,6 +116,8 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
         if service == "eks":
             owner = given.get("name") or path.split("/")[2]
             resources = [(f"arn:aws:eks:{region}:{ACCOUNT}:{_EKS_MADE[name]}/{owner}/new", {})]
+        if service == "elasticfilesystem":
+            resources, context = efs.made(region), {**context, "elasticfilesystem:CreateAction": [name]}
         found.append({"action": f"{service}:{_TAGGING[service]}", "resources": resources, "context": context})
     if tags and service == "iam":
         found.append({"action": f"iam:{name.replace('Create', 'Tag')}", "resources": resources, "context": context})
@@ -126,6 +130,8 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
         found += _passing([given["RoleName"]], "ec2.amazonaws.com")
     if (service, name) == ("fsx", "CreateFileSystem"):
         found += _fsx(given)
+    if service == "elasticfilesystem":
+        found += efs.more(region, name, given)
     if service == "eks":
         found += _eks(region, name, given)
     return found
@@ -297,6 +303,8 @@ def _resources(service: str, region: str, name: str, given: dict[str, Any], path
         known = resourcegroups_backends[ACCOUNT][region].groups
         tags = dict(known[group].tags or {}) if group in known else {}
         return [(group if group.startswith("arn:") else f"{where}:group/{group}", tags)]
+    if service == "elasticfilesystem":
+        return efs.made(region) if name == "CreateFileSystem" else efs.resources(region, path, given) or NO_RESOURCE
     if service == "iam":
         return _of_iam(given, new=name.startswith("Create"))
     if service == "eks":

@@ -1,4 +1,5 @@
-"""What the resolver of a VPC knows: the private names of instances, and the records of Route 53's hosted zones."""
+"""What the resolver of a VPC knows: the private names of instances, those of file systems of EFS that have a mount
+target, and the records of Route 53's hosted zones."""
 
 from __future__ import annotations
 
@@ -6,7 +7,10 @@ from __future__ import annotations
 def known() -> dict[str, str]:
     """Name in lower case, without the last dot -> address."""
     from moto.ec2.models import ec2_backends
+    from moto.efs.models import efs_backends
     from moto.route53.models import route53_backends
+
+    from sandbox.emulator.services import efs
 
     found: dict[str, str] = {}
     for regions in list(ec2_backends.values()):
@@ -16,6 +20,9 @@ def known() -> dict[str, str]:
                     if instance._state.name != "terminated":
                         name = instance.private_dns_name.lower()
                         found[name] = found[name.split(".")[0]] = instance.private_ip
+    for regions in list(efs_backends.values()):
+        for region, backend in list(regions.items()):
+            found.update(efs.names(backend, region))
     for partitions in list(route53_backends.values()):
         for backend in list(partitions.values()):
             for zone in list(backend.zones.values()):

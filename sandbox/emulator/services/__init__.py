@@ -1,1 +1,1 @@
-"""What other services lack in stock moto: S3, FSx and Resource Groups."""
+"""What other services lack in stock moto: S3, FSx, EFS and Resource Groups."""

@@ -29,6 +29,7 @@ OURS = re.compile(
 UNBOUND = {
     "capacity": {"TagWhatIsReserved"},
     "nodes": {"LaunchFrom", "LaunchInto", "LaunchIntoReservations", "LendItToVolumes"},
+    "efs": {"LetEfsMakeItsRole", "LetEfsUseTheNetwork"},
     "eks": {"LaunchByATemplate", "LaunchInto"},
     "fsx": {"LetFSxMakeItsRoles"},
     "image": {"DeleteTheirSnapshots", "EndItsSubscription", "MakeItsStack"},

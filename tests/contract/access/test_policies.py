@@ -92,6 +92,32 @@ def test_file_systems_of_fsx(cloud: Account) -> None:
     user.check_use()
 
 
+def test_file_systems_of_efs(cloud: Account) -> None:
+    user = User(cloud, "efs")
+    wanted: Item = {"name": "data", "cluster_name": "c1", "subnets": cloud.subnets, "security_groups": [cloud.group]}
+    for sid in ("LookAtFileSystems", "LookAtSubnets", "MakeThemForACluster", "TagWhatIsMade", "LetEfsMakeItsRole"):
+        assert "not authorized to perform" in user.without(sid, "efs_file_system", **wanted)
+    for sid in ("ChangeAndDeleteThoseOfClusters", "LetEfsUseTheNetwork"):
+        assert "would not make the mount target" in user.without(sid, "efs_file_system", **wanted)
+    user.run("efs_file_system", **wanted)
+    group = cloud.ec2.create_security_group(GroupName="nfs", Description="nfs", VpcId=cloud.vpc)["GroupId"]
+    change = {"security_groups": [group], "tags": {"team": "speech"}, "throughput_mode": "bursting"}
+    user.run("efs_file_system", **{**wanted, **change})
+    theirs = cloud.client("efs").create_file_system(CreationToken="x", Encrypted=True)["FileSystemId"]
+    mine = user.client("efs")
+    for call in (
+        lambda: mine.delete_file_system(FileSystemId=theirs),
+        lambda: mine.tag_resource(ResourceId=theirs, Tags=[{"Key": "trainium:cluster", "Value": "c1"}]),
+        lambda: mine.create_file_system(CreationToken="y", Tags=[{"Key": "trainium:cluster", "Value": "c1"}]),
+        lambda: user.client("ec2").create_network_interface(SubnetId=cloud.subnets[0]),
+    ):
+        with pytest.raises(Exception, match=r"AccessDenied|UnauthorizedOperation"):
+            call()
+    user.run("efs_file_system", cluster_name="c1", state="absent")
+    assert [item["FileSystemId"] for item in cloud.client("efs").describe_file_systems()["FileSystems"]] == [theirs]
+    user.check_use()
+
+
 def test_capacity_reservations(cloud: Account) -> None:
     user = User(cloud, "capacity")
     wanted = {"name": "pool", "cluster_name": "c1", "instance_type": "trn1.32xlarge", "count": 2}

@@ -1,0 +1,216 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What efs_file_system does: find, plan, act, wait. The plan decides, the calls do, this puts them in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
+from ansible_collections.trainium.cluster.plugins.module_utils._efs import calls, checks
+from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as planner
+
+Result = dict[str, Any]
+FileSystem = planner.FileSystem
+
+_TEXTS = ("name", "owner", "kms_key_id")
+
+
+class EfsFileSystem:
+    """One file system with its mount targets, or without a name all of a cluster.
+
+    ``client`` talks to EFS, ``ec2`` to EC2, which knows the zones of subnets; only state=present needs the latter.
+    """
+
+    def __init__(self, client: Any, ec2: Any, params: Mapping[str, Any], check_mode: bool) -> None:
+        self._client, self._ec2, self._check_mode, self._progress = client, ec2, check_mode, Progress()
+        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
+        for option in _TEXTS:
+            # Empty text, as roles pass it, means not given.
+            self._params[option] = params.get(option) or None
+        self._deadline = time.monotonic() + params["wait_timeout"]
+
+    def run(self) -> Result:
+        """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
+        params = self._params
+        checks.check_arguments(params)
+        items = planner.belonging(calls.describe_all(self._client), params)
+        for item in items:
+            tags = planner.file_system_of(item)["tags"]
+            check_ours(tags, params, f"the file system {item['FileSystemId']}")
+        found = [self._whole(item) for item in items]
+        if params["state"] != "present":
+            return self._remove(planner.plan_file_system(found, params), found)
+        subnets = self._subnets()
+        plan = planner.plan_file_system(found, params, subnets)
+        before = plan.current or {}
+        after = planner.predicted(params, plan, subnets)
+        if not self._check_mode:
+            after = self._act(plan, after)
+        return _result(plan.changes, before, after)
+
+    def _subnets(self) -> list[dict[str, Any]]:
+        """What EC2 says of the wanted subnets, in their order."""
+        wanted: Sequence[str] = self._params.get("subnets") or ()
+        there = {str(one["SubnetId"]): one for one in calls.subnets(self._ec2, wanted)} if wanted else {}
+        return [there[identity] for identity in dict.fromkeys(wanted) if identity in there]
+
+    def _whole(self, item: Mapping[str, Any]) -> FileSystem:
+        """A file system with its mount targets, and with their security groups where these are compared."""
+        targets = calls.targets(self._client, item["FileSystemId"])
+        if self._params["state"] == "present" and self._params.get("security_groups"):
+            for target in targets:
+                # EFS has none to show of one that goes.
+                if target["LifeCycleState"] not in planner.GOING:
+                    target["SecurityGroups"] = calls.groups(self._client, target["MountTargetId"])
+        return planner.file_system_of(item, targets)
+
+    # --- state=present ---
+
+    def _act(self, plan: planner.Plan, expected: FileSystem) -> FileSystem:
+        params, identity = self._params, self._make(plan) if plan.create else expected["file_system_id"]
+        if plan.current and plan.tags:
+            calls.tag(self._client, identity, tag_list(plan.tags))
+        if plan.current and plan.update:
+            self._wait_available(identity)
+            calls.update(self._client, planner.updating(plan.current, plan.update))
+        if plan.attach:
+            # A file system that is being made takes no mount targets.
+            self._wait_available(identity)
+            self._wait_targets_gone([identity], going=True)
+        for subnet in plan.attach:
+            calls.create_target(self._client, planner.attaching(identity, subnet, params))
+        for target in plan.regroup:
+            calls.set_groups(self._client, target, params["security_groups"])
+        if params["wait"]:
+            self._wait_available(identity)
+            self._wait_targets(identity)
+        item = calls.describe(self._client, FileSystemId=identity)
+        return self._whole(item) if item else {**expected, "file_system_id": identity}
+
+    def _make(self, plan: planner.Plan) -> str:
+        """The id of the new file system, or of the one that an earlier run made and that is not listed yet."""
+        self._wait_gone(plan.gone_first, required=True)
+        request = planner.creation(self._params)
+        made = calls.create(self._client, request)
+        if made is None:
+            made = calls.describe(self._client, CreationToken=request["CreationToken"])
+            if made is None:
+                raise TrainiumError("a file system by the same name is just being deleted; run again in a minute")
+            tags = planner.file_system_of(made)["tags"]
+            check_ours(tags, self._params, f"the file system {made['FileSystemId']} with the same creation token")
+        return str(made["FileSystemId"])
+
+    # --- state=detached and absent ---
+
+    def _remove(self, plan: planner.Plan, found: Sequence[FileSystem]) -> Result:
+        if not self._check_mode:
+            for target in plan.detach:
+                calls.delete_target(self._client, target)
+            # EFS deletes no file system that has mount targets.
+            self._wait_targets_gone([item["file_system_id"] for item in found])
+            for item in plan.delete:
+                calls.delete(self._client, item["file_system_id"])
+            if self._params["wait"]:
+                self._wait_gone([*plan.delete, *plan.gone_first])
+        before = {item["file_system_id"]: planner.lasting(item) for item in found}
+        deleted = sorted(item["file_system_id"] for item in plan.delete)
+        after = {
+            identity: {**shown, "mount_targets": []} for identity, shown in before.items() if identity not in deleted
+        }
+        return {
+            "changed": plan.changes,
+            "file_system": {},
+            "file_system_id": "",
+            "dns_name": "",
+            "mount_source": "",
+            "detached": sorted(plan.detach),
+            "deleted": deleted,
+            "deleting": sorted(item["file_system_id"] for item in plan.gone_first),
+            "kept": sorted(after) if self._params["state"] == "detached" else [],
+            "diff": {"before": {"file_systems": before}, "after": {"file_systems": after}},
+        }
+
+    # --- waiting ---
+
+    def _left(self) -> float:
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    def _wait_gone(self, items: Sequence[FileSystem], required: bool = False) -> None:
+        """Until EFS shows none of them any more. ``required``: a new one by the name must not meet the old one."""
+        for item in items:
+            identity = item["file_system_id"]
+            if required and not self._params["wait"]:
+                raise TrainiumError(f"{identity} by the same name is being deleted; wait until it is gone, or set wait")
+            goal = Goal(
+                "gone",
+                lambda seen: seen is None or seen.get("LifeCycleState") == "deleted",
+                lambda seen: "",
+                lambda seen: f"{(seen or {}).get('FileSystemId')} ({(seen or {}).get('LifeCycleState')})",
+            )
+            wait_until(goal, self._looker(identity), self._left(), self._progress)
+
+    def _wait_available(self, identity: str) -> None:
+        """Until the file system is available."""
+
+        def failed(seen: dict[str, Any] | None) -> str:
+            broken = seen is not None and seen.get("LifeCycleState") == "error"
+            return f"{identity} is in the state error; remove it with state=absent, then run again" if broken else ""
+
+        goal = Goal(
+            "available",
+            lambda seen: bool(seen and seen.get("LifeCycleState") == "available"),
+            failed,
+            lambda seen: f"{identity} ({(seen or {}).get('LifeCycleState') or 'not visible yet'})",
+        )
+        wait_until(goal, self._looker(identity), self._left(), self._progress)
+
+    def _wait_targets(self, identity: str) -> None:
+        """Until every mount target of the file system is available."""
+
+        def look() -> dict[str, Any]:
+            found = calls.targets(self._client, identity)
+            return {"waiting": [one for one in found if one["LifeCycleState"] not in ("available", *planner.GOING)]}
+
+        def failed(seen: dict[str, Any] | None) -> str:
+            broken = [
+                one["MountTargetId"] for one in (seen or {}).get("waiting", ()) if one["LifeCycleState"] == "error"
+            ]
+            return f"EFS could not make the mount targets {', '.join(broken)} of {identity}" if broken else ""
+
+        goal = Goal("available", lambda seen: not (seen or {}).get("waiting"), failed, _shown_targets)
+        wait_until(goal, look, self._left(), self._progress)
+
+    def _wait_targets_gone(self, identities: Sequence[str], going: bool = False) -> None:
+        """Until the file systems have no mount targets, with ``going`` none that is being deleted."""
+
+        def look() -> dict[str, Any]:
+            found = [one for identity in identities for one in calls.targets(self._client, identity)]
+            return {"waiting": [one for one in found if not going or one["LifeCycleState"] in planner.GOING]}
+
+        goal = Goal("gone", lambda seen: not (seen or {}).get("waiting"), lambda seen: "", _shown_targets)
+        wait_until(goal, look, self._left(), self._progress)
+
+    def _looker(self, identity: str) -> Any:
+        return lambda: calls.describe(self._client, FileSystemId=identity)
+
+
+def _shown_targets(seen: dict[str, Any] | None) -> str:
+    return ", ".join(f"{one['MountTargetId']} ({one['LifeCycleState']})" for one in (seen or {}).get("waiting", ()))
+
+
+def _result(changed: bool, before: FileSystem, after: FileSystem) -> Result:
+    return {
+        "changed": changed,
+        "file_system": after,
+        **{key: after[key] for key in ("file_system_id", "dns_name", "mount_source")},
+        "detached": [],
+        "deleted": [],
+        "deleting": [],
+        "kept": [],
+        "diff": {"before": planner.lasting(before), "after": planner.lasting(after)},
+    }
