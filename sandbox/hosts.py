@@ -183,6 +183,10 @@ class Hosts:
         else:
             # With podman's own filter of system calls, which goes by the capabilities.
             options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
+            # The file systems of EFS, which outlive their VPC.
+            efs = self.paths.filesystems / "efs"
+            efs.mkdir(parents=True, exist_ok=True)
+            options += ["--volume", f"{efs}:/var/lib/sandbox-efs"]
         if instance.parallelcluster:
             pool = self.pool(instance.vpc_id)
             pool.mkdir(parents=True, exist_ok=True)

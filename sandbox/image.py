@@ -52,7 +52,8 @@ HOOKS = (
     f'chroot "$1" systemctl disable {DISABLED} 2>/dev/null || :',
     'chroot "$1" useradd --no-create-home --uid 1000 --user-group --shell /bin/bash ubuntu',
     'echo "ubuntu ALL=(ALL) NOPASSWD: ALL" > "$1/etc/sudoers.d/90-ubuntu"; chmod 0440 "$1/etc/sudoers.d/90-ubuntu"',
-    f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/etc/systemd/system" "$1/etc/ssh"',
+    f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/usr/lib/python3"',
+    'chown -R 0:0 "$1/etc/systemd/system" "$1/etc/ssh" "$1/etc/apt"',
     f'chroot "$1" systemctl enable {ENABLED}',
     'rm -f "$1"/etc/ssh/ssh_host_* "$1/etc/hostname" "$1"/etc/apt/sources.list.d/* "$1/etc/apt/sources.list"',
     # An empty resolv.conf makes a look-up fail at once instead of after seconds.

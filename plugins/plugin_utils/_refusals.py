@@ -62,6 +62,10 @@ def _scratch(value: Any, rule: Rule) -> str:
     return wrong
 
 
+def _mount_point(value: Any, rule: Rule) -> str:
+    return _scratch(value, {"variable": rule["variable"]})
+
+
 def _scripts(value: Any, rule: Rule) -> str:
     wrong = sorted(
         str(name)
@@ -237,6 +241,14 @@ SUBJECTS: dict[str, Subject] = {
             Example("a mode that is not octal", "/scratch", {"mode": "rwx"}),
         ),
         frozenset({"mode"}),
+    ),
+    "mount_point": Subject(
+        _mount_point,
+        (
+            Example("a directory of the system", "/usr"),
+            Example("a path that is not absolute", "shared"),
+            Example("signs that a command line cannot name", "/our data"),
+        ),
     ),
     "scripts": Subject(
         _scripts,

@@ -76,6 +76,8 @@ KINDS = (
     Kind("capacity reservations"),
     # Their network interfaces are FSx's own, and keep subnets and security groups from being deleted.
     Kind("file systems"),
+    # So are those of their mount targets.
+    Kind("EFS file systems"),
     # They hold an address and a network interface until they are gone. A failed one holds neither and is not billed;
     # EC2 removes it after about an hour (https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html).
     _kind(

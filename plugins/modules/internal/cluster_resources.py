@@ -37,6 +37,10 @@ options:
     description: Whether the log groups of an EKS cluster's control plane stay, which CloudWatch bills by the gigabyte.
     type: bool
     default: true
+  keep_shared_storage:
+    description: Whether file systems of EFS stay with all that is in them, and only their mount targets go.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""
@@ -67,6 +71,12 @@ kept:
   type: list
   elements: str
   sample: ["/aws/eks/bert/cluster"]
+kept_file_systems:
+  description: The file systems of EFS that stay because of O(keep_shared_storage).
+  returned: success
+  type: list
+  elements: str
+  sample: []
 """
 
 from typing import Any
@@ -74,6 +84,7 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
@@ -84,6 +95,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
     "keep_logs": {"type": "bool", "default": True},
+    "keep_shared_storage": {"type": "bool", "default": False},
 }
 
 
@@ -117,6 +129,29 @@ def _file_systems(module: AnsibleAWSModule) -> Maker:
     return Maker(lambda: names(True), lambda: names(False))
 
 
+class _Efs:
+    """File systems of EFS, or where these are kept their mount targets."""
+
+    def __init__(self, module: AnsibleAWSModule) -> None:
+        state = "detached" if module.params["keep_shared_storage"] else "absent"
+        self._params = {**_whose(module), "state": state, "wait": True, "wait_timeout": 1800}
+        self._client = module.client("efs")
+        self.kept: list[str] = []
+
+    def _run(self, check_mode: bool) -> Names:
+        result = EfsFileSystem(self._client, None, self._params, check_mode).run()
+        self.kept = result["kept"]
+        gone = result["deleted"] + result["deleting"]
+        # The mount targets of a file system that goes are not told.
+        return {"EFS file systems": gone, "EFS mount targets": result["detached"] if self.kept else []}
+
+    def look(self) -> Names:
+        return self._run(check_mode=True)
+
+    def delete(self) -> None:
+        self._run(check_mode=False)
+
+
 def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
     """The instance profile of the nodes, its role and those of EKS."""
     mine = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
@@ -142,12 +177,14 @@ def main() -> None:
     # EC2's filters would take them for patterns, and find the clusters of others.
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
+    storage = _Efs(module)
     logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
     try:
         makers = {
             **_profiles(module),
             "capacity reservations": _reservations(module),
             "file systems": _file_systems(module),
+            "EFS file systems": Maker(storage.look, storage.delete),
             **_eks(module, logs),
         }
         teardown = Teardown(module.client("ec2"), makers, name, module.params["owner"])
@@ -168,6 +205,7 @@ def main() -> None:
             reasons=teardown.reasons,
         )
     result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept}
+    result["kept_file_systems"] = storage.kept
     if module._diff and absent:
         result["diff"] = {"before": found, "after": {}}
     module.exit_json(**result)

@@ -26,6 +26,8 @@ CASES = [
     ("teardown", "eks:DeleteCluster", "arn:aws:eks:us-west-2:123456789012:cluster/a", True),
     ("sessions", "ssm:StartSession", f"{EC2}instance/i-1", True),
     ("fsx", "fsx:DeleteFileSystem", "arn:aws:fsx:us-west-2:123456789012:file-system/fs-1", True),
+    ("efs", "elasticfilesystem:DeleteFileSystem", "arn:aws:elasticfilesystem:us-west-2:1:file-system/fs-1", True),
+    ("efs", "elasticfilesystem:CreateMountTarget", "arn:aws:elasticfilesystem:us-west-2:1:file-system/fs-1", True),
     ("capacity", "ec2:CancelCapacityReservation", f"{EC2}capacity-reservation/cr-1", True),
     ("eks", "eks:CreateCluster", "*", False),
 ]
