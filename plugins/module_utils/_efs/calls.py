@@ -126,9 +126,16 @@ def tag(client: Client, identity: str, tags: Sequence[Mapping[str, str]]) -> Non
 @one_call("make the mount target")
 @retried
 def create_target(client: Client, request: Mapping[str, Any]) -> None:
-    """One that the zone has already, of another run, is fine: the caller waits for it."""
-    with passing_over("MountTargetConflict"):
+    """One that is there already, from a call whose answer was lost, is fine."""
+    try:
         client.create_mount_target(**request)
+    except aws.ClientError as error:
+        if error.response["Error"]["Code"] != "MountTargetConflict" or not _has_target(client, request):
+            raise
+
+
+def _has_target(client: Client, request: Mapping[str, Any]) -> bool:
+    return request["SubnetId"] in [one["SubnetId"] for one in targets(client, request["FileSystemId"])]
 
 
 @one_call("change the security groups of the mount target")

@@ -165,6 +165,17 @@ def test_what_AWS_takes_once_a_day_is_one_sentence(systems: FileSystems) -> None
     assert "more than this account may have in the region" in systems.refused(provisioned_throughput=3000)
 
 
+def test_a_conflict_is_fine_where_the_mount_target_is_there(systems: FileSystems) -> None:
+    action = "POST /2015-02-01/mount-targets"
+    systems.cloud.api.fault(action, "MountTargetConflict", status=409)
+    assert "would not make the mount target: for the test (MountTargetConflict)" in systems.refused()
+    assert systems.targets() == []
+    # As when the answer was lost and the call was repeated.
+    systems.cloud.api.fault(action, "MountTargetConflict", status=409, after=True)
+    assert systems.run()["changed"]
+    assert len(systems.targets()) == len({*systems.cloud.zones, "us-west-2b"})
+
+
 def test_a_file_system_that_does_not_come_is_named(slow_systems: FileSystems) -> None:
     systems = slow_systems
     made = systems.run(wait=False, subnets=None)
