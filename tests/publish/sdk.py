@@ -11,20 +11,8 @@ from pathlib import Path
 
 # Those that the collection's modules and its inventory call.
 SERVICES = (
-    *(
-        "cloudformation",
-        "dynamodb",
-        "ec2",
-        "efs",
-        "eks",
-        "fsx",
-        "iam",
-        "logs",
-        "resource-groups",
-        "s3",
-        "service-quotas",
-    ),
-    *("ssm", "sts"),
+    *("cloudformation", "dynamodb", "ec2", "efs", "eks", "fsx", "iam", "logs", "resource-groups", "s3"),
+    *("service-quotas", "ssm", "sts"),
 )
 # Run by the Python whose botocore is asked: the operations among the words that it reads, and what they take and give.
 TELL = """

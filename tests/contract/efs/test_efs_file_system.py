@@ -75,6 +75,10 @@ def test_made_as_asked_and_once(systems: FileSystems) -> None:
         assert target["LifeCycleState"] == "available"
         interface = systems.cloud.ec2.describe_network_interfaces(NetworkInterfaceIds=[target["NetworkInterfaceId"]])
         assert [group["GroupId"] for group in interface["NetworkInterfaces"][0]["Groups"]] == [systems.cloud.group]
+    # The name that hosts of the sandbox mount it by.
+    assert systems.cloud.api.control("GET", "names")[first["dns_name"]] in [
+        one["IpAddress"] for one in systems.targets()
+    ]
     systems.cloud.api.clear_calls()
     second = systems.run(tags={"team": "speech"})
     assert not second["changed"]
@@ -196,6 +200,7 @@ def test_detached_keeps_the_data_and_attached_again(systems: FileSystems) -> Non
     assert gone["diff"] == checked["diff"]
     assert systems.targets() == []
     assert not systems.run(state="detached")["changed"]
+    assert first["dns_name"] not in systems.cloud.api.control("GET", "names")
     # The interfaces went as well, so that the network can be deleted.
     assert systems.cloud.ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     again = systems.run()
