@@ -11,7 +11,8 @@ short_description: Make, change and delete a file system of Amazon EFS with its 
 description:
   - Keeps one file system of Amazon EFS as it is wanted, with a mount target in every zone of the given subnets, and
     tells how it is mounted.
-  - It is found by the tags C(Name) and C(trainium:cluster); one of the same name without the latter is never touched.
+  - It is found by the tags C(Name) and C(trainium:cluster); one of the same name without the latter is never touched,
+    and neither is one that a stack of CloudFormation has made, such as that of a ParallelCluster.
     A run that was killed can be repeated without making a second one, as the creation token follows from cluster and
     name.
   - It is always encrypted on the disk. On the way it is encrypted only where a client mounts it with TLS.
@@ -39,13 +40,17 @@ options:
   owner:
     description:
       - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
-      - What carries another owner's is refused; sessions of one IAM role are one owner.
+      - What carries another owner's, or with O(owner) none, is refused, since anybody may make a file system with the
+        tags of a cluster. With O(state=present) it is passed over where one of the owner's is there. Sessions of one
+        IAM role are one owner.
     type: str
   state:
     description:
       - V(present) makes the file system and its mount targets, or changes what EFS lets change. Other differences are
         refused. An option that is not given stays as it is.
       - V(detached) deletes the mount targets and keeps the file system with all that is in it, as for a VPC that goes.
+        It gets the tag C(trainium:keep), with which C(teardown.yml) keeps it until it is told not to. Throughput that
+        is provisioned goes on costing by the hour.
       - V(absent) deletes the mount targets, and then the file system with all that is in it.
     type: str
     choices: [present, detached, absent]
@@ -54,19 +59,20 @@ options:
     description:
       - V(elastic) by default for a new file system. It is billed by what is read and written; V(provisioned) costs by
         the hour, and V(bursting) grows with what lies in the file system.
-      - AWS changes it only 24 hours after the last change.
+      - From V(provisioned) AWS changes it only 24 hours after the throughput was provisioned or raised.
     type: str
     choices: [elastic, bursting, provisioned]
   provisioned_throughput:
     description:
       - MiB/s, 1 to 3414, for O(throughput_mode=provisioned), which needs it. The most is a quota, which is lower in
         some regions.
-      - It can be raised at any time, and lowered 24 hours after the last change.
+      - It can be raised at any time, and lowered 24 hours after it was provisioned or raised.
     type: int
   kms_key_id:
     description:
       - The id or ARN of the key that a new file system is encrypted with. By default AWS's own key for EFS.
-      - It cannot be changed. An alias is not compared.
+      - It cannot be changed. An alias is not compared. A file system whose key is another account's is refused where
+        this is not given, since that account can take the data away.
     type: str
   subnets:
     description:

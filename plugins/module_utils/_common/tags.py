@@ -19,6 +19,8 @@ OWNER_TAG = "trainium:owner"
 SET_TAG = "trainium:set"
 # Which launch of the set an instance comes from.
 GENERATION_TAG = "trainium:generation"
+# What CloudFormation and ParallelCluster put on the resources of their stacks.
+STACK_TAGS = ("aws:cloudformation:stack-name", "parallelcluster:cluster-name")
 # A session of a role has another name each time; that of the Identity Center has the user's. So has role network.
 _SESSION = re.compile(r"(:assumed-role/(?!AWSReservedSSO_)[^/]+)/.*")
 
@@ -56,6 +58,28 @@ def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called
         raise TrainiumError(
             f"{called} belongs to {theirs}, and you are {mine}; take another name, or give their owner to act for them"
         )
+
+
+def check_owner(tags: Mapping[str, str], params: Mapping[str, Any], called: str) -> None:
+    """The same for what never was without the tag of an owner: one that has none may be anybody's."""
+    check_ours(tags, params, called)
+    if not is_owner(tags, params):
+        raise TrainiumError(
+            f"{called} carries no tag {OWNER_TAG}, so that anybody may have made it; give it that tag with the value "
+            f"{params['owner']} if you trust what lies in it, else take another name"
+        )
+
+
+def is_owner(tags: Mapping[str, str], params: Mapping[str, Any]) -> bool:
+    """Whether it carries the tag of ``owner``; so does everything where none is given."""
+    mine = params.get("owner")
+    return not mine or _SESSION.sub(r"\1", tags.get(OWNER_TAG, "")) == _SESSION.sub(r"\1", mine)
+
+
+def is_of_a_stack(tags: Mapping[str, str]) -> bool:
+    """Whether a stack of CloudFormation has made it, as those of ParallelCluster do; what such a stack was told to
+    retain is still there when the stack is gone."""
+    return any(tags.get(key) for key in STACK_TAGS)
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:

@@ -34,12 +34,14 @@ def _within_limits(what: str) -> Iterator[None]:
         if error.code == "TooManyRequests":
             raise TrainiumError(
                 f"AWS changes the throughput mode of {what}, or lowers its provisioned throughput, only 24 hours after "
-                "the last such change; wait until then, or leave throughput_mode and provisioned_throughput as they are"
+                "its throughput was provisioned or raised; wait until then, or leave throughput_mode and "
+                "provisioned_throughput (in the playbooks trainium_shared_storage_throughput) as they are"
             ) from error
         if error.code == "ThroughputLimitExceeded":
             raise TrainiumError(
                 f"the throughput of {what} would be more than this account may have in the region; lower "
-                "provisioned_throughput, or ask AWS for a higher quota of EFS"
+                "provisioned_throughput (in the playbooks trainium_shared_storage_throughput), or ask AWS for a higher "
+                "quota of EFS"
             ) from error
         raise
 
@@ -79,7 +81,10 @@ def targets(client: Client, identity: str) -> list[Item]:
 @one_call("look at the security groups of the mount target")
 @retried
 def groups(client: Client, target: str) -> list[str]:
-    return list(client.describe_mount_target_security_groups(MountTargetId=target)["SecurityGroups"])
+    """None of a mount target that has no network interface yet, or that is gone or going since it was listed."""
+    with passing_over("IncorrectMountTargetState", "MountTargetNotFound"):
+        return list(client.describe_mount_target_security_groups(MountTargetId=target)["SecurityGroups"])
+    return []
 
 
 @one_call("look at the subnets")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
+    is_owner,
     own_tags,
     tag_list,
     tags_of,
@@ -22,6 +23,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs.checks impor
 
 # What a new file system has where the arguments say nothing.
 DEFAULT_MODE = "elastic"
+# On what was kept once: teardown keeps it again, until it is told to delete it.
+KEEP_TAG = "trainium:keep"
 
 Params = Mapping[str, Any]
 FileSystem = dict[str, Any]
@@ -32,7 +35,8 @@ class Plan(NamedTuple):
     """What to do: ``create`` one, ``update`` the throughput of ``current``, set ``tags``, ``delete`` some.
 
     ``attach``: subnets that get a mount target. ``regroup``: mount targets whose security groups change. ``detach``:
-    mount targets that go. ``gone_first``: a deletion of the same name that must end before one is created.
+    mount targets that go. ``gone_first``: a deletion of the same name that must end before one is created. ``keep``:
+    the ids of those that get the tag of what was kept.
     """
 
     current: FileSystem | None
@@ -44,10 +48,11 @@ class Plan(NamedTuple):
     detach: list[str]
     delete: list[FileSystem]
     gone_first: list[FileSystem]
+    keep: Sequence[str] = ()
 
     @property
     def changes(self) -> bool:
-        changed = (self.create, self.update, self.tags, self.attach, self.regroup, self.detach, self.delete)
+        changed = (self.create, self.update, self.tags, self.attach, self.regroup, self.detach, self.delete, self.keep)
         return any(map(bool, changed))
 
 
@@ -104,6 +109,12 @@ def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mappin
     return [item for item, tags in tagged if tags.get(CLUSTER_TAG) == cluster and name in (None, tags.get("Name"))]
 
 
+def own(items: Sequence[Mapping[str, Any]], params: Params) -> Sequence[Mapping[str, Any]]:
+    """Those of the owner alone where there are any: others of the same tags may be anybody's, and are in no way."""
+    mine = [item for item in items if is_owner(tags_of(item), params)]
+    return mine or items
+
+
 def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Sequence[Mapping[str, Any]] = ()) -> Plan:
     """What to do, given every file system of the name and EC2's ``Subnets[]`` of the subnets that were asked for.
 
@@ -114,7 +125,8 @@ def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Seque
     if params["state"] != "present":
         detach = [target["mount_target_id"] for item in living for target in item["mount_targets"]]
         if params["state"] == "detached":
-            return Plan(None, False, {}, {}, [], [], detach, [], [])
+            keep = [item["file_system_id"] for item in living if item["tags"].get(KEEP_TAG) != "true"]
+            return Plan(None, False, {}, {}, [], [], detach, [], [], keep)
         return Plan(None, False, {}, {}, [], [], detach, living, going)
     if len(living) > 1:
         ids = ", ".join(sorted(item["file_system_id"] for item in living))
@@ -131,13 +143,22 @@ def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Seque
         )
     tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
     attach = _attach(current["mount_targets"], subnets, current["file_system_id"])
+    # In whose zone a new one comes.
+    coming = {one["AvailabilityZone"] for one in subnets if one["SubnetId"] in attach}
+    broken = [
+        target["mount_target_id"]
+        for target in current["mount_targets"]
+        if target["lifecycle"] == "error" and target["availability_zone"] in coming
+    ]
     wanted = sorted(set(params.get("security_groups") or ()))
     regroup = [
         target["mount_target_id"]
         for target in current["mount_targets"]
-        if wanted and target["lifecycle"] not in GOING and target["security_groups"] != wanted
+        # None are known of one that is going, or not made yet.
+        if wanted and target["security_groups"] and target["security_groups"] != wanted
+        if target["mount_target_id"] not in broken
     ]
-    return Plan(current, False, _update(current, params), tags, attach, regroup, [], [], [])
+    return Plan(current, False, _update(current, params), tags, attach, regroup, broken, [], [])
 
 
 def _attach(there: Sequence[Mapping[str, Any]], subnets: Sequence[Mapping[str, Any]], called: str) -> list[str]:
@@ -148,8 +169,8 @@ def _attach(there: Sequence[Mapping[str, Any]], subnets: Sequence[Mapping[str, A
             f"the mount targets of {called} would be in {len(networks)} VPCs ({', '.join(sorted(networks))}), and EFS "
             "has them in one; take subnets of one VPC, and remove those of another with state=detached"
         )
-    # One that is being deleted counts for its zone as well; the caller waits for it to be gone.
-    zones = {one["availability_zone"] for one in there if one["lifecycle"] not in GOING}
+    # The caller waits until one that is being deleted is gone, and deletes one that EFS could not make.
+    zones = {one["availability_zone"] for one in there if one["lifecycle"] not in (*GOING, "error")}
     chosen = []
     for subnet in subnets:
         if subnet["AvailabilityZone"] not in zones:
@@ -171,6 +192,12 @@ def _update(current: FileSystem, params: Params) -> dict[str, Any]:
             f"{identity} has kms_key_id {current['kms_key_id']}, not {key}, which EFS cannot change; make another file "
             "system by another name and copy the data"
         )
+    theirs, mine = _account(current["kms_key_id"]), _account(current["arn"])
+    if not key and theirs and mine and theirs != mine:
+        raise TrainiumError(
+            f"{identity} is encrypted with a key of another account, {current['kms_key_id']}, which can take its data "
+            "away; give that as kms_key_id if you trust it, else take another file system"
+        )
     asked = params.get("provisioned_throughput")
     mode = params.get("throughput_mode") or current["throughput_mode"]
     amount = asked if asked is not None else current["provisioned_throughput"]
@@ -181,6 +208,10 @@ def _update(current: FileSystem, params: Params) -> dict[str, Any]:
     if current["lifecycle"] not in ("available", "updating", "creating"):
         raise TrainiumError(f"{identity} is {current['lifecycle']}; wait until it is available, then change it")
     return wanted
+
+
+def _account(arn: str) -> str:
+    return arn.split(":")[4] if arn.count(":") > 4 else ""
 
 
 def _is_key(current: FileSystem, key: str) -> bool:
@@ -238,6 +269,7 @@ def predicted(params: Params, plan: Plan, subnets: Sequence[Mapping[str, Any]]) 
         there = [
             {**one, "security_groups": wanted} if one["mount_target_id"] in plan.regroup else one
             for one in plan.current["mount_targets"]
+            if one["mount_target_id"] not in plan.detach
         ]
         targets = sorted([*there, *new], key=lambda one: one["availability_zone"])
         tags = {**plan.current["tags"], **plan.tags}

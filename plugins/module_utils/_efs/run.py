@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    check_owner,
+    is_of_a_stack,
+    tag_list,
+    tags_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as planner
@@ -24,10 +29,14 @@ class EfsFileSystem:
     """One file system with its mount targets, or without a name all of a cluster.
 
     ``client`` talks to EFS, ``ec2`` to EC2, which knows the zones of subnets; only state=present needs the latter.
+    ``only``: the ids of those that are meant, where not all are.
     """
 
-    def __init__(self, client: Any, ec2: Any, params: Mapping[str, Any], check_mode: bool) -> None:
+    def __init__(
+        self, client: Any, ec2: Any, params: Mapping[str, Any], check_mode: bool, only: Collection[str] | None = None
+    ) -> None:
         self._client, self._ec2, self._check_mode, self._progress = client, ec2, check_mode, Progress()
+        self._only = only
         self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
         for option in _TEXTS:
             # Empty text, as roles pass it, means not given.
@@ -38,10 +47,14 @@ class EfsFileSystem:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params)
-        items = planner.belonging(calls.describe_all(self._client), params)
+        found_all = planner.belonging(calls.describe_all(self._client), params)
+        items: Sequence[Mapping[str, Any]] = [item for item in found_all if not is_of_a_stack(tags_of(item))]
+        if self._only is not None:
+            items = [item for item in items if item["FileSystemId"] in self._only]
+        if params["state"] == "present":
+            items = planner.own(items, params)
         for item in items:
-            tags = planner.file_system_of(item)["tags"]
-            check_ours(tags, params, f"the file system {item['FileSystemId']}")
+            check_owner(planner.file_system_of(item)["tags"], params, f"the file system {item['FileSystemId']}")
         found = [self._whole(item) for item in items]
         if params["state"] != "present":
             return self._remove(planner.plan_file_system(found, params), found)
@@ -51,7 +64,7 @@ class EfsFileSystem:
         after = planner.predicted(params, plan, subnets)
         if not self._check_mode:
             after = self._act(plan, after)
-        return _result(plan.changes, before, after)
+        return _result(plan, before, after)
 
     def _subnets(self) -> list[dict[str, Any]]:
         """What EC2 says of the wanted subnets, in their order."""
@@ -59,13 +72,17 @@ class EfsFileSystem:
         there = {str(one["SubnetId"]): one for one in calls.subnets(self._ec2, wanted)} if wanted else {}
         return [there[identity] for identity in dict.fromkeys(wanted) if identity in there]
 
-    def _whole(self, item: Mapping[str, Any]) -> FileSystem:
+    def _whole(self, item: Mapping[str, Any], first: bool = True) -> FileSystem:
         """A file system with its mount targets, and with their security groups where these are compared."""
-        targets = calls.targets(self._client, item["FileSystemId"])
+        identity = item["FileSystemId"]
+        targets = calls.targets(self._client, identity)
         if self._params["state"] == "present" and self._params.get("security_groups"):
+            if first and not self._check_mode and any(one["LifeCycleState"] == "creating" for one in targets):
+                # Those that another run has begun: before they are there EFS has no groups to tell or to change.
+                self._wait_targets(identity)
+                targets = calls.targets(self._client, identity)
             for target in targets:
-                # EFS has none to show of one that goes.
-                if target["LifeCycleState"] not in planner.GOING:
+                if target["LifeCycleState"] == "available":
                     target["SecurityGroups"] = calls.groups(self._client, target["MountTargetId"])
         return planner.file_system_of(item, targets)
 
@@ -78,6 +95,8 @@ class EfsFileSystem:
         if plan.current and plan.update:
             self._wait_available(identity)
             calls.update(self._client, planner.updating(plan.current, plan.update))
+        for target in plan.detach:
+            calls.delete_target(self._client, target)
         if plan.attach:
             # A file system that is being made takes no mount targets.
             self._wait_available(identity)
@@ -90,7 +109,7 @@ class EfsFileSystem:
             self._wait_available(identity)
             self._wait_targets(identity)
         item = calls.describe(self._client, FileSystemId=identity)
-        return self._whole(item) if item else {**expected, "file_system_id": identity}
+        return self._whole(item, first=False) if item else {**expected, "file_system_id": identity}
 
     def _make(self, plan: planner.Plan) -> str:
         """The id of the new file system, or of the one that an earlier run made and that is not listed yet."""
@@ -102,7 +121,7 @@ class EfsFileSystem:
             if made is None:
                 raise TrainiumError("a file system by the same name is just being deleted; run again in a minute")
             tags = planner.file_system_of(made)["tags"]
-            check_ours(tags, self._params, f"the file system {made['FileSystemId']} with the same creation token")
+            check_owner(tags, self._params, f"the file system {made['FileSystemId']} with the same creation token")
         return str(made["FileSystemId"])
 
     # --- state=detached and absent ---
@@ -111,6 +130,8 @@ class EfsFileSystem:
         if not self._check_mode:
             for target in plan.detach:
                 calls.delete_target(self._client, target)
+            for identity in plan.keep:
+                calls.tag(self._client, identity, tag_list({planner.KEEP_TAG: "true"}))
             # EFS deletes no file system that has mount targets.
             self._wait_targets_gone([item["file_system_id"] for item in found])
             for item in plan.delete:
@@ -119,8 +140,11 @@ class EfsFileSystem:
                 self._wait_gone([*plan.delete, *plan.gone_first])
         before = {item["file_system_id"]: planner.lasting(item) for item in found}
         deleted = sorted(item["file_system_id"] for item in plan.delete)
+        kept = {identity: {planner.KEEP_TAG: "true"} for identity in plan.keep}
         after = {
-            identity: {**shown, "mount_targets": []} for identity, shown in before.items() if identity not in deleted
+            identity: {**shown, "mount_targets": [], "tags": {**shown["tags"], **kept.get(identity, {})}}
+            for identity, shown in before.items()
+            if identity not in deleted
         }
         return {
             "changed": plan.changes,
@@ -180,7 +204,12 @@ class EfsFileSystem:
             broken = [
                 one["MountTargetId"] for one in (seen or {}).get("waiting", ()) if one["LifeCycleState"] == "error"
             ]
-            return f"EFS could not make the mount targets {', '.join(broken)} of {identity}" if broken else ""
+            if not broken:
+                return ""
+            return (
+                f"EFS could not make the mount targets {', '.join(broken)} of {identity}; look whether their subnets "
+                "have a free address, then run again, which makes those of the given subnets anew"
+            )
 
         goal = Goal("available", lambda seen: not (seen or {}).get("waiting"), failed, _shown_targets)
         wait_until(goal, look, self._left(), self._progress)
@@ -203,12 +232,12 @@ def _shown_targets(seen: dict[str, Any] | None) -> str:
     return ", ".join(f"{one['MountTargetId']} ({one['LifeCycleState']})" for one in (seen or {}).get("waiting", ()))
 
 
-def _result(changed: bool, before: FileSystem, after: FileSystem) -> Result:
+def _result(plan: planner.Plan, before: FileSystem, after: FileSystem) -> Result:
     return {
-        "changed": changed,
+        "changed": plan.changes,
         "file_system": after,
         **{key: after[key] for key in ("file_system_id", "dns_name", "mount_source")},
-        "detached": [],
+        "detached": sorted(plan.detach),
         "deleted": [],
         "deleting": [],
         "kept": [],

@@ -162,7 +162,7 @@ def test_what_AWS_takes_once_a_day_is_one_sentence(systems: FileSystems) -> None
     systems.cloud.environment["AWS_MAX_ATTEMPTS"] = "1"
     for change in ({"provisioned_throughput": 100}, {"throughput_mode": "elastic"}):
         text = systems.refused(**change)
-        assert "only 24 hours after the last such change; wait until then, or leave throughput_mode" in text
+        assert "only 24 hours after its throughput was provisioned or raised; wait until then, or leave" in text
         assert text.count(".") == 1
     action = f"PUT /2015-02-01/file-systems/{made['file_system_id']}"
     systems.cloud.api.fault(action, "ThroughputLimitExceeded", status=400)
@@ -191,6 +191,33 @@ def test_a_file_system_that_does_not_come_is_named(slow_systems: FileSystems) ->
     assert systems.targets() == []
 
 
+def test_a_mount_target_that_is_being_made_has_no_groups_yet(systems: FileSystems) -> None:
+    """EFS refuses to tell or to change them before the interface is there."""
+    first = systems.run(wait=False)
+    shown = {(one["lifecycle"], *one["security_groups"]) for one in first["file_system"]["mount_targets"]}
+    assert shown == {("creating",)}
+    other = systems.cloud.ec2.create_security_group(GroupName="nfs", Description="nfs", VpcId=systems.cloud.vpc)
+    changed = systems.run(security_groups=[other["GroupId"]])
+    groups = [one["security_groups"] for one in changed["file_system"]["mount_targets"]]
+    assert groups == [[other["GroupId"]]] * len(systems.targets())
+    # As when its deletion has begun since it was listed.
+    target = systems.targets()[0]["MountTargetId"]
+    action = f"GET /2015-02-01/mount-targets/{target}/security-groups"
+    systems.cloud.api.fault(action, "MountTargetNotFound", status=404)
+    assert not systems.run(security_groups=[other["GroupId"]], wait=False)["changed"]
+
+
+def test_one_without_the_owner_s_tag_is_not_taken(systems: FileSystems) -> None:
+    """Anybody may make one with the tags of a cluster, and whoever mounts it runs what lies in it."""
+    tags = [{"Key": "Name", "Value": "data"}, {"Key": "trainium:cluster", "Value": "c1"}]
+    theirs = systems.efs.create_file_system(CreationToken="x", Encrypted=True, Tags=tags)["FileSystemId"]
+    text = systems.refused(owner="me", subnets=None)
+    assert f"the file system {theirs} carries no tag trainium:owner, so that anybody may have made it" in text
+    assert systems.targets() == []
+    systems.efs.tag_resource(ResourceId=theirs, Tags=[{"Key": "trainium:owner", "Value": "me"}])
+    assert systems.run(owner="me", subnets=None)["file_system_id"] == theirs
+
+
 def test_detached_keeps_the_data_and_attached_again(systems: FileSystems) -> None:
     first = systems.run()
     checked = systems.run(check=True, state="detached")
@@ -201,8 +228,11 @@ def test_detached_keeps_the_data_and_attached_again(systems: FileSystems) -> Non
     assert systems.targets() == []
     assert not systems.run(state="detached")["changed"]
     assert first["dns_name"] not in systems.cloud.api.control("GET", "names")
-    # The interfaces went as well, so that the network can be deleted.
-    assert systems.cloud.ec2.describe_network_interfaces()["NetworkInterfaces"] == []
+    # The interfaces go as well, a little later, so that the network can be deleted.
+    deadline = time.monotonic() + 10
+    while systems.cloud.ec2.describe_network_interfaces()["NetworkInterfaces"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
     again = systems.run()
     assert again["file_system_id"] == first["file_system_id"]
     assert systems.targets() != []

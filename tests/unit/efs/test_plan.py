@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_owner
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as efs
+from ansible_collections.trainium.cluster.plugins.module_utils._efs import run_teardown
 
 PARAMS: dict[str, Any] = {"name": "data", "cluster_name": "c1", "state": "present"}
 ARN = "arn:aws:elasticfilesystem:us-west-2:123456789012:file-system/fs-1"
@@ -16,7 +18,7 @@ def item(**changes: Any) -> dict[str, Any]:
     """A file system as EFS describes it."""
     tags = [{"Key": "Name", "Value": "data"}, {"Key": "trainium:cluster", "Value": "c1"}]
     base = {"FileSystemId": "fs-1", "FileSystemArn": ARN, "LifeCycleState": "available", "ThroughputMode": "elastic"}
-    return {**base, "Encrypted": True, "KmsKeyId": "arn:aws:kms:us-west-2:1:key/k1", "Tags": tags, **changes}
+    return {**base, "Encrypted": True, "KmsKeyId": "arn:aws:kms:us-west-2:123456789012:key/k1", "Tags": tags, **changes}
 
 
 def target(zone: str, **changes: Any) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def test_what_EFS_cannot_do_is_refused(there: Any, wanted: Any, words: str) -> N
 
 
 def test_a_key_by_its_id_and_an_alias_are_no_other_key() -> None:
-    for key in ("k1", "arn:aws:kms:us-west-2:1:key/k1", "alias/mine"):
+    for key in ("k1", "arn:aws:kms:us-west-2:123456789012:key/k1", "alias/mine"):
         assert not plan(item(), kms_key_id=key).changes
 
 
@@ -127,3 +129,72 @@ def test_those_of_the_cluster_by_tag_alone() -> None:
     ]
     assert [one["FileSystemId"] for one in efs.belonging([item(), *others], PARAMS)] == ["fs-1"]
     assert efs.belonging([item()], {**PARAMS, "cluster_name": "c2"}) == []
+
+
+def tags(**changes: str) -> list[dict[str, str]]:
+    """The tags of the file system; a keyword is what follows ``trainium:``."""
+    found = {"Name": "data", "trainium:cluster": "c1", **{f"trainium:{key}": value for key, value in changes.items()}}
+    return [{"Key": key, "Value": value} for key, value in found.items()]
+
+
+def test_one_that_nobody_owns_or_another_is_none_of_the_owner_s() -> None:
+    params = {**PARAMS, "owner": "me"}
+    mine, theirs, nobodys = item(Tags=tags(owner="me")), item(Tags=tags(owner="you")), item()
+    assert efs.own([theirs, mine, nobodys], params) == [mine]
+    # Where there is none of the owner's the others are told, and refused.
+    assert efs.own([theirs, nobodys], params) == [theirs, nobodys]
+    for one, words in ((theirs, "belongs to you, and you are me"), (nobodys, "carries no tag trainium:owner")):
+        with pytest.raises(TrainiumError, match=words):
+            check_owner(efs.file_system_of(one)["tags"], params, "fs-1")
+    check_owner(efs.file_system_of(mine)["tags"], params, "fs-1")
+
+
+def test_a_key_of_another_account_is_trusted_where_it_is_named() -> None:
+    key = "arn:aws:kms:us-west-2:999999999999:key/k1"
+    with pytest.raises(TrainiumError, match="encrypted with a key of another account"):
+        plan(item(KmsKeyId=key))
+    assert not plan(item(KmsKeyId=key), kms_key_id=key).changes
+
+
+def test_a_mount_target_that_could_not_be_made_is_made_anew() -> None:
+    there = (target("a", LifeCycleState="error"), target("b", LifeCycleState="error"))
+    found = plan(item(), there, [subnet("s1", "a")], security_groups=["sg-1"])
+    # That of a zone that nobody asks for stays.
+    assert (found.detach, found.attach, found.regroup) == (["fsmt-a"], ["s1"], [])
+
+
+def test_groups_that_are_not_known_are_not_changed() -> None:
+    coming = target("a", LifeCycleState="creating")
+    assert not plan(item(), (coming,), security_groups=["sg-1"]).changes
+    assert plan(item(), (target("a", SecurityGroups=["sg-2"]),), security_groups=["sg-1"]).regroup == ["fsmt-a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "keep", "where"),
+    [
+        ({"owner": "me"}, None, "go"),
+        ({"owner": "me"}, True, "keep"),
+        # What was kept once is kept until somebody says that it is to go.
+        ({"owner": "me", "keep": "true"}, None, "keep"),
+        ({"owner": "me", "keep": "true"}, False, "go"),
+        ({"owner": "you"}, False, "foreign"),
+        ({}, False, "foreign"),
+    ],
+)
+def test_what_teardown_does_with_it(given: dict[str, str], keep: bool | None, where: str) -> None:
+    found = run_teardown.sort([item(Tags=tags(**given))], "me", keep)
+    assert [name for name, there in found._asdict().items() if there] == [where]
+
+
+@pytest.mark.parametrize("key", ["aws:cloudformation:stack-name", "parallelcluster:cluster-name"])
+def test_what_a_stack_was_told_to_retain_is_not_deleted(key: str) -> None:
+    one = item(Tags=[*tags(owner="me"), {"Key": key, "Value": "c1"}])
+    assert run_teardown.sort([one], "me", False).retained == [one]
+
+
+def test_what_stays_is_told_with_what_it_costs() -> None:
+    fast = {"ThroughputMode": "provisioned", "ProvisionedThroughputInMibps": 512.0}
+    (said,) = run_teardown.told(run_teardown.Sorted([], [item(**fast)], [], []))
+    assert "which AWS bills by what lies in it and by the hour for 512 MiB/s; trainium_keep" in said
+    (said,) = run_teardown.told(run_teardown.Sorted([], [], [item()], []))
+    assert "bills by what lies in it, since a stack was told to retain it" in said
