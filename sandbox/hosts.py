@@ -127,7 +127,7 @@ class Hosts:
 
     def pool(self, vpc_id: str) -> Path:
         """The folder with the shared file systems of a VPC."""
-        return self.paths.filesystems / vpc_id
+        return self.paths.shared(vpc_id)
 
     def ensure_network(self, vpc: Vpc) -> None:
         """Make the VPC's network unless it is there: closed to the world, the machine at its first address."""
@@ -184,7 +184,7 @@ class Hosts:
             # With podman's own filter of system calls, which goes by the capabilities.
             options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
             # The file systems of EFS, which outlive their VPC.
-            efs = self.paths.filesystems / "efs"
+            efs = self.paths.shared("efs")
             efs.mkdir(parents=True, exist_ok=True)
             options += ["--volume", f"{efs}:/var/lib/sandbox-efs"]
         if instance.parallelcluster:

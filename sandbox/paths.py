@@ -93,6 +93,13 @@ class Paths:
         """What the hosts share, a folder for each VPC."""
         return self.root / "filesystems"
 
+    def shared(self, name: str) -> Path:
+        """One of these folders, for whoever runs the sandbox alone: a host's root may leave setuid programs and devices
+        there, which are the machine's own."""
+        self.filesystems.mkdir(parents=True, exist_ok=True)
+        self.filesystems.chmod(0o700)
+        return self.filesystems / name
+
     @property
     def kubernetes(self) -> Path:
         """The control planes of the account's EKS clusters, a folder for each."""

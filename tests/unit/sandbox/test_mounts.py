@@ -11,6 +11,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mou
     parse_mountinfo,
 )
 
+from sandbox.paths import Paths
+
 ROOTFS = Path(__file__).resolve().parents[3] / "sandbox/rootfs"
 IDENTITY = "fs-0a1b2c3d4e5f60010"
 SERVER = f"{IDENTITY}.efs.us-west-2.amazonaws.com"
@@ -42,3 +44,11 @@ def test_a_folder_of_EFS_is_shown_as_NFS_and_nothing_else_is(tmp_path: Path) -> 
     assert found["/other"] == parse_mountinfo(TEXT)["/other"]
     assert text.splitlines()[0] == TEXT.splitlines()[0]
     assert "rw,nosuid,nodev - nfs4" in text
+
+
+def test_nobody_else_of_the_machine_gets_at_what_hosts_share(tmp_path: Path) -> None:
+    """Their root is the machine's, and may leave a setuid shell there."""
+    folder = Paths(tmp_path).shared("efs")
+    assert folder.parent.stat().st_mode & 0o777 == 0o700
+    folder.parent.chmod(0o755)
+    assert Paths(tmp_path).shared("vpc-1").parent.stat().st_mode & 0o777 == 0o700
