@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, is_of_a_stack, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
@@ -21,10 +21,15 @@ _TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_pat
 
 
 class FsxLustre:
-    """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx."""
+    """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
-    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool) -> None:
+    ``spare_stacks``: what a stack of CloudFormation has made is left alone; ``spared`` has the ids then.
+    """
+
+    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool, spare_stacks: bool = False) -> None:
         self._client, self._check_mode, self._progress = client, check_mode, Progress()
+        self._spare_stacks = spare_stacks
+        self.spared: list[str] = []
         self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
         for option in _TEXTS:
             # Empty text, as roles pass it, means not given.
@@ -36,6 +41,9 @@ class FsxLustre:
         params = self._params
         checks.check_arguments(params)
         found = [planner.file_system_of(item) for item in planner.belonging(calls.describe_all(self._client), params)]
+        if self._spare_stacks:
+            self.spared = sorted(item["file_system_id"] for item in found if is_of_a_stack(item["tags"]))
+            found = [item for item in found if item["file_system_id"] not in self.spared]
         for item in found:
             check_ours(item["tags"], params, f"the file system {item['file_system_id']}")
         plan = planner.plan_file_system(found, params)

@@ -152,6 +152,10 @@ KINDS = (
 )
 
 
+# EC2 may still have network interfaces of these when they are gone. The last is told of a file system that stays.
+LINGERING = ("file systems", "EFS file systems", "EFS mount targets")
+
+
 def state_of(item: Mapping[str, Any]) -> str:
     """The state in small letters, '' where the kind has none; EC2 writes some with a capital, and some as a record."""
     state = item.get("State") or ""

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import (
     KINDS,
+    LINGERING,
     Kind,
     deletion,
     is_of_eks,
@@ -20,6 +22,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds i
 )
 
 Names = dict[str, list[str]]
+# Seconds, all in all, for which what lay in the network may keep it from going, and how often it is tried.
+PATIENCE, PAUSE = 120.0, 3.0
 
 
 class Maker(NamedTuple):
@@ -39,6 +43,8 @@ class Teardown:
         self.reasons: list[str] = []
         # A node group of EKS is still there.
         self._eks_stays = False
+        # Until when it is waited for network interfaces that are on their way out.
+        self._until = 0.0
 
     def look(self) -> Names:
         """The names of what belongs to the cluster, by kind, without empty lists.
@@ -66,6 +72,8 @@ class Teardown:
                     continue
                 if not kind.look:
                     self._makers[kind.name].delete()
+                    if kind.name in LINGERING and set(found) & set(LINGERING):
+                        self._until = time.monotonic() + PATIENCE
                 elif kind.name in found:
                     self._delete(kind)
             except TrainiumError as error:
@@ -82,13 +90,24 @@ class Teardown:
         for item in self._look(kind):
             try:
                 for operation, arguments in deletion(kind, item):
-                    calls.delete(self._client, operation, arguments)
+                    self._call(operation, arguments)
             except TrainiumError as error:
                 problems.append(error)
         if problems:
             raise problems[0]
         if kind.wait:
             self._wait_gone(kind)
+
+    def _call(self, operation: str, arguments: Mapping[str, Any]) -> None:
+        """One step; as long as network interfaces may linger, once more where EC2 says that something is in use."""
+        while True:
+            try:
+                calls.delete(self._client, operation, arguments)
+                return
+            except AwsCallError as error:
+                if error.code != "DependencyViolation" or time.monotonic() + PAUSE > self._until:
+                    raise
+            time.sleep(PAUSE)
 
     def _wait_gone(self, kind: Kind) -> None:
         total = 0

@@ -12,6 +12,10 @@ description:
   - Looks for all kinds of resource that a cluster can have by the tag C(trainium:cluster), in one process, and with
     O(state=absent) deletes them in the order in which EC2 allows it and looks again.
   - What does not carry the tag with exactly this name is left alone, whatever else it is called.
+  - A file system of EFS that does not carry the tag of O(owner) is passed over with a warning, since anybody may give
+    one the tag of a cluster.
+  - A file system of EFS or FSx that a stack of CloudFormation has made, such as that of a ParallelCluster, is never
+    deleted. If it is of EFS, its mount targets in VPCs of the cluster go.
   - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
   - What cannot be deleted does not keep the rest from being deleted. It is named at the end, with the first reason, and
     fails the module.
@@ -25,7 +29,8 @@ options:
     required: true
   owner:
     description:
-      - Who asks. What carries the tag C(trainium:owner) of another is refused, before anything is deleted.
+      - Who asks. What carries the tag C(trainium:owner) of another is refused, before anything is deleted; of EFS it is
+        left alone.
       - Without it owners are not looked at.
     type: str
   state:
@@ -38,9 +43,11 @@ options:
     type: bool
     default: true
   keep_shared_storage:
-    description: Whether file systems of EFS stay with all that is in them, and only their mount targets go.
+    description:
+      - Whether file systems of EFS stay with all that is in them, and only their mount targets go. They get the tag
+        C(trainium:keep) then.
+      - Where it is not given, those with that tag stay.
     type: bool
-    default: false
 """
 
 EXAMPLES = r"""
@@ -72,7 +79,7 @@ kept:
   elements: str
   sample: ["/aws/eks/bert/cluster"]
 kept_file_systems:
-  description: The file systems of EFS that stay because of O(keep_shared_storage).
+  description: The file systems that stay, each with what it costs and how it goes.
   returned: success
   type: list
   elements: str
@@ -84,10 +91,12 @@ from typing import Any
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem
+from ansible_collections.trainium.cluster.plugins.module_utils._efs.run_teardown import EfsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, names_of
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -95,7 +104,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "owner": {"type": "str"},
     "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
     "keep_logs": {"type": "bool", "default": True},
-    "keep_shared_storage": {"type": "bool", "default": False},
+    "keep_shared_storage": {"type": "bool"},
 }
 
 
@@ -117,39 +126,41 @@ def _reservations(module: AnsibleAWSModule) -> Maker:
     return Maker(lambda: names(True), lambda: names(False))
 
 
-def _file_systems(module: AnsibleAWSModule) -> Maker:
-    """File systems of FSx for Lustre."""
-    client = module.client("fsx")
-    params = {**_whose(module), "state": "absent", "wait": True, "wait_timeout": 1800}
-
-    def names(check_mode: bool) -> Names:
-        result = FsxLustre(client, params, check_mode).run()
-        return {"file systems": result["deleted"] + result["deleting"]}
-
-    return Maker(lambda: names(True), lambda: names(False))
-
-
-class _Efs:
-    """File systems of EFS, or where these are kept their mount targets."""
+class _Lustre:
+    """File systems of FSx for Lustre; those that a stack was told to retain stay, and are ``spared``."""
 
     def __init__(self, module: AnsibleAWSModule) -> None:
-        state = "detached" if module.params["keep_shared_storage"] else "absent"
-        self._params = {**_whose(module), "state": state, "wait": True, "wait_timeout": 1800}
-        self._client = module.client("efs")
-        self.kept: list[str] = []
+        self._params = {**_whose(module), "state": "absent", "wait": True, "wait_timeout": 1800}
+        self._client = module.client("fsx")
+        self.spared: list[str] = []
 
     def _run(self, check_mode: bool) -> Names:
-        result = EfsFileSystem(self._client, None, self._params, check_mode).run()
-        self.kept = result["kept"]
-        gone = result["deleted"] + result["deleting"]
-        # The mount targets of a file system that goes are not told.
-        return {"EFS file systems": gone, "EFS mount targets": result["detached"] if self.kept else []}
+        work = FsxLustre(self._client, self._params, check_mode, spare_stacks=True)
+        result = work.run()
+        self.spared = work.spared
+        return {"file systems": result["deleted"] + result["deleting"]}
 
     def look(self) -> Names:
         return self._run(check_mode=True)
 
     def delete(self) -> None:
         self._run(check_mode=False)
+
+    @property
+    def told(self) -> list[str]:
+        return [
+            f"the file system {one}, which AWS bills and whose network stays with it, since a stack was told to retain "
+            "it; delete it yourself"
+            for one in self.spared
+        ]
+
+
+def _efs(module: AnsibleAWSModule) -> EfsOf:
+    """File systems of EFS, or where these are kept their mount targets."""
+    client, (name, owner) = module.client("ec2"), _whose(module).values()
+    (vpcs,) = (kind for kind in KINDS if kind.name == "VPCs")
+    keep = module.params["keep_shared_storage"]
+    return EfsOf(module.client("efs"), name, owner, keep, lambda: names_of(vpcs, look(client, vpcs, name)))
 
 
 def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
@@ -177,13 +188,13 @@ def main() -> None:
     # EC2's filters would take them for patterns, and find the clusters of others.
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
-    storage = _Efs(module)
+    storage, lustre = _efs(module), _Lustre(module)
     logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
     try:
         makers = {
             **_profiles(module),
             "capacity reservations": _reservations(module),
-            "file systems": _file_systems(module),
+            "file systems": Maker(lustre.look, lustre.delete),
             "EFS file systems": Maker(storage.look, storage.delete),
             **_eks(module, logs),
         }
@@ -196,8 +207,16 @@ def main() -> None:
         kept = logs.kept()
     except TrainiumError as error:
         module.fail_json(msg=f"cluster_resources {name}: {error}.", **error.details)
+    stays = [*lustre.told, *storage.told]
+    if storage.foreign:
+        module.warn(
+            f"{', '.join(storage.foreign)} of EFS carries the tag of the cluster {name}, but not your tag "
+            "trainium:owner, and is passed over"
+        )
     if left and absent and not module.check_mode:
         reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])
+        # Its network cannot go before it.
+        reasons += "".join(f"{one}; " for one in lustre.told)
         module.fail_json(
             msg=f"The cluster {name} still has {left} in {module.region}; {reasons}look into what uses them, then run "
             "teardown again.",
@@ -205,7 +224,7 @@ def main() -> None:
             reasons=teardown.reasons,
         )
     result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept}
-    result["kept_file_systems"] = storage.kept
+    result["kept_file_systems"] = stays
     if module._diff and absent:
         result["diff"] = {"before": found, "after": {}}
     module.exit_json(**result)

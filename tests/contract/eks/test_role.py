@@ -27,7 +27,7 @@ ADMIN = "arn:aws:iam::123456789012:role/ml"
 def play(controller: Controller, *roles: str) -> Path:
     """The roles one after the other, as in the playbooks."""
     include = "ansible.builtin.include_role"
-    return controller._play([{"name": role, include: {"name": f"trainium.cluster.{role}"}} for role in roles])
+    return controller.play([{"name": role, include: {"name": f"trainium.cluster.{role}"}} for role in roles])
 
 
 @pytest.fixture(scope="module")

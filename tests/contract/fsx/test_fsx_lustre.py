@@ -206,6 +206,18 @@ def test_check_mode_makes_nothing(systems: FileSystems) -> None:
     assert systems.cloud.api.writes() == []
 
 
+def test_teardown_leaves_what_a_stack_was_told_to_retain(systems: FileSystems) -> None:
+    """ParallelCluster's ``DeletionPolicy: Retain``: the stack is gone, and its tags are still there."""
+    made = systems.run()
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": "c1"}]
+    systems.fsx.tag_resource(ResourceARN=made["file_system"]["arn"], Tags=tags)
+    done = systems.cloud.run("internal.cluster_resources", {"cluster_name": "c1", "state": "absent"})
+    assert (done["changed"], done["found"]) == (False, {})
+    (said,) = done["kept_file_systems"]
+    assert f"{made['file_system_id']}, which AWS bills and whose network stays with it" in said
+    assert [item["Lifecycle"] for item in systems.shown()] == ["AVAILABLE"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -69,7 +69,7 @@ class Controller:
 
     def role(self, name: str, *options: str) -> subprocess.CompletedProcess[str]:
         """A play with a role; ``name`` may end in the file of its tasks, as in ``network:callers``."""
-        return self.run(self._play([{"name": "Role", "ansible.builtin.include_role": _include(name)}]), *options)
+        return self.run(self.play([{"name": "Role", "ansible.builtin.include_role": _include(name)}]), *options)
 
     def cases(self, *cases: tuple[str, Item]) -> list[str]:
         """Several roles with variables of their own in one play: what each says that refuses, '' where it does not."""
@@ -83,13 +83,14 @@ class Controller:
             tasks.append({"name": "Case", "block": [ran, through], "rescue": [keep]})
         every = ", ".join(f"said_{number}" for number in range(len(cases)))
         written = {"content": f"{{{{ [{every}] | to_json }}}}", "dest": str(answer), "mode": "0600"}
-        done = self.run(self._play([*tasks, {"name": "Tell", "ansible.builtin.copy": written}]))
+        done = self.run(self.play([*tasks, {"name": "Tell", "ansible.builtin.copy": written}]))
         assert done.returncode == 0, done.stdout + done.stderr
         assert "duplicate mapping key" not in done.stderr
         found: list[str] = json.loads(answer.read_text())
         return found
 
-    def _play(self, tasks: list[Item]) -> Path:
+    def play(self, tasks: list[Item]) -> Path:
+        """A playbook with tasks on the controller."""
         play = {
             "name": "Test",
             "hosts": "localhost",

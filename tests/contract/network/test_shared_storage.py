@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 
 from tests.contract.conftest import REPOSITORY
@@ -23,26 +25,40 @@ def targets(controller: Controller) -> list[Item]:
     return [target for page in found for target in page["MountTargets"]]
 
 
-def mounts(controller: Controller, *options: str) -> Any:
-    """What a node would mount that knows of the file system what the controller has found."""
+def again(controller: Controller, *options: str) -> Any:
+    """The role makes the file system once more, finds it, and a node tells what it would mount."""
+    make = {"name": "Make", "ansible.builtin.include_role": {**INCLUDE, "tasks_from": "create"}}
     find = {"name": "Find", "ansible.builtin.include_role": {**INCLUDE, "tasks_from": "find"}}
     tell = {
         "name": "Tell",
         "ansible.builtin.debug": {"msg": "{{ 'MOUNTS ' ~ __shared_storage_plan.mounts | to_json }}"},
     }
     check = {"name": "Check", "ansible.builtin.include_role": {**INCLUDE, "tasks_from": "validate"}}
+    alone = {
+        "name": "Owner",
+        "ansible.builtin.include_role": {"name": "trainium.cluster.network", "tasks_from": "alone"},
+    }
     system = {"distribution": "Ubuntu", "distribution_version": "24.04"}
     variables = {**controller.variables, "trainium_image_system": system}
     common = {"connection": "local", "gather_facts": False, "vars": variables}
     roles = [{"role": "trainium.cluster.trainium"}]
     path = controller.folder / "mounts.yml"
     plays = [
-        {"name": "Controller", "hosts": "localhost", "roles": roles, "tasks": [find], **common},
+        {"name": "Controller", "hosts": "localhost", "roles": roles, "tasks": [alone, make, find], **common},
         {"name": "Node", "hosts": "node", "roles": roles, "tasks": [check, tell], **common},
     ]
     path.write_text(json.dumps(plays))
     # Without an entry for localhost, as the inventory of a cluster is.
     return controller.run(path, "--inventory", "node,", *options)
+
+
+def given(controller: Controller, **tags: str) -> str:
+    """The id of a file system that somebody has made with the tags of the cluster; a keyword's __ is a colon."""
+    every = {"Name": "bert", "trainium:cluster": "bert", **{key.replace("__", ":"): tags[key] for key in tags}}
+    tag_list = [{"Key": key, "Value": value} for key, value in every.items()]
+    efs = controller.client("efs")
+    made = efs.create_file_system(CreationToken=str(tags), Encrypted=True, Tags=tag_list)
+    return str(made["FileSystemId"])
 
 
 def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Controller) -> None:
@@ -56,8 +72,6 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
     )
     network = REPOSITORY / "playbooks" / "network.yml"
     options = ["-e", json.dumps(controller.variables)]
-    (said,) = controller.cases(("shared_storage:find", {}))
-    assert said.startswith("The cluster bert has no shared file system in us-west-2; run network.yml with")
     controller.limit("network")
     controller.api.limit("network", ["network", "efs"])
     assert changed(controller.run(network, *options)) > 0
@@ -82,10 +96,12 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
         rule["IpProtocol"] == "-1" and [pair["GroupId"] for pair in rule["UserIdGroupPairs"]] == [group["GroupId"]]
         for rule in group["IpPermissions"]
     )
-    # The role alone finds the network, and makes nothing twice.
-    assert changed(controller.role("shared_storage:create")) == 0
-    done = mounts(controller)
-    assert done.returncode == 0, done.stdout + done.stderr
+
+    # Others' with the tags of the cluster are in no way; the role finds what is there, and makes nothing twice.
+    theirs = given(controller, trainium__owner="arn:aws:iam::123456789012:user/mallory")
+    nobodys = given(controller)
+    done = again(controller)
+    assert changed(done) == 0
     told = json.loads(done.stdout.partition("MOUNTS ")[2].splitlines()[0].rstrip('"').replace('\\"', '"'))
     source = f"{made['FileSystemId']}.efs.us-west-2.amazonaws.com:/"
     assert [(one["path"], one["source"]) for one in told] == [
@@ -95,18 +111,44 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
     assert told[0]["fstype"] == "nfs4"
     assert {"nosuid", "nodev", "nfsvers=4.1", "hard"} <= set(told[0]["options"].split(","))
 
+    # ParallelCluster was told to retain this one.
+    retained = given(controller, trainium__owner=owner, **{"parallelcluster__cluster-name": "bert"})
+    efs.tag_resource(ResourceId=retained, Tags=[{"Key": "aws:cloudformation:stack-name", "Value": "bert"}])
+    time.sleep(0.5)
+    efs.create_mount_target(FileSystemId=retained, SubnetId=private["Subnets"][0]["SubnetId"])
     controller.api.limit("network", ["network", "efs", "teardown", "sessions"])
-    kept = controller.role("teardown", "-e", "trainium_keep_shared_storage=true")
+    role = {"name": "Role", "ansible.builtin.include_role": {"name": "trainium.cluster.teardown"}}
+    # What was kept once is not deleted by a teardown that does not say so.
+    twice = [{**role, "vars": {"trainium_keep_shared_storage": True}}, role]
+    kept = controller.run(controller.play(twice))
     assert changed(kept) == 1
-    assert (
-        f"Nothing is left of the cluster bert in us-west-2 but the shared file system {made['FileSystemId']}"
-        in kept.stdout
+    said = " ".join(re.sub(r'[\\"]', "", kept.stdout).split())
+    stays = (
+        f"Nothing is left of the cluster bert in us-west-2 but the shared file system {made['FileSystemId']}, "
+        "which AWS bills by what lies in it; trainium_keep_shared_storage: false deletes it, and the file system "
+        f"{retained}, which AWS bills by what lies in it, since a stack was told to retain it; delete it yourself, and "
     )
-    assert [one["FileSystemId"] for one in systems(controller)] == [made["FileSystemId"]]
+    assert said.count(stays) == 2
+    assert said.count("Nothing but what stays belongs to the cluster bert in us-west-2.") == 1
+    passed_over = " ".join(kept.stderr.split())
+    assert "carries the tag of the cluster bert, but not your tag trainium:owner" in passed_over
+    assert {one["FileSystemId"] for one in systems(controller)} == {made["FileSystemId"], theirs, nobodys, retained}
     assert targets(controller) == []
     mine = [{"Name": "tag:trainium:cluster", "Values": ["bert"]}]
     assert controller.ec2.describe_vpcs(Filters=mine)["Vpcs"] == []
-    gone = controller.role("teardown")
-    assert changed(gone) == 1
-    assert "Nothing is left of the cluster bert in us-west-2." in gone.stdout
-    assert systems(controller) == []
+
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+    controller.client("cloudformation").create_stack(
+        StackName="bert", TemplateBody=json.dumps(template), Tags=[{"Key": "trainium:cluster", "Value": "bert"}]
+    )
+    deleted, foreign, missing, stack = controller.cases(
+        ("teardown", {"trainium_keep_shared_storage": False}),
+        ("shared_storage:find", {"network_cluster_owner": owner}),
+        ("shared_storage:find", {"shared_storage_cluster_name": "other"}),
+        ("parallelcluster:delete", {"trainium_keep_shared_storage": True}),
+    )
+    assert deleted == ""
+    assert "belongs to arn:aws:iam::123456789012:user/mallory" in foreign or "carries no tag trainium:owner" in foreign
+    assert missing.startswith("The cluster other has no shared file system in us-west-2; run network.yml with")
+    assert "not the file systems of the ParallelCluster bert, which its stack deletes" in stack
+    assert {one["FileSystemId"] for one in systems(controller)} == {theirs, nobodys, retained}
