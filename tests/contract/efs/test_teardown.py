@@ -1,0 +1,47 @@
+"""Teardown of a network in which file systems were: their interfaces outlast them, or they stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Account = Any
+MINE = [{"Key": "trainium:cluster", "Value": "c1"}]
+
+
+def tagged(cloud: Account) -> None:
+    """The network of the account is the cluster's."""
+    cloud.ec2.create_tags(Resources=[cloud.vpc, cloud.group, *cloud.subnets], Tags=MINE)
+
+
+def there(cloud: Account) -> bool:
+    return bool(cloud.ec2.describe_vpcs(Filters=[{"Name": "vpc-id", "Values": [cloud.vpc]}])["Vpcs"])
+
+
+def test_the_network_goes_when_the_interfaces_of_the_mount_targets_have_gone(cloud: Account) -> None:
+    tagged(cloud)
+    made = cloud.run(
+        "efs_file_system",
+        {"name": "c1", "subnets": cloud.subnets, "security_groups": [cloud.group], "owner": "me"},
+    )
+    wanted = {"cluster_name": "c1", "owner": "me", "state": "absent"}
+    done = cloud.run("internal.cluster_resources", {**wanted, "keep_shared_storage": True})
+    assert not done.get("failed"), done["msg"]
+    assert done["left"] == {}
+    # The emulator has refused, as EC2 does for a while.
+    statuses = [call["status"] for call in cloud.api.calls("DeleteSecurityGroup")]
+    assert len(statuses) > 1, statuses
+    assert not there(cloud)
+    (said,) = done["kept_file_systems"]
+    assert said.startswith(f"the shared file system {made['file_system_id']}, which AWS bills by what lies in it;")
+
+
+def test_what_is_retained_and_keeps_the_network_is_named(cloud: Account) -> None:
+    tagged(cloud)
+    made = cloud.run("fsx_lustre", {"name": "c1", "subnet_id": cloud.subnets[0], "security_groups": [cloud.group]})
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": "c1"}]
+    cloud.client("fsx").tag_resource(ResourceARN=made["file_system"]["arn"], Tags=tags)
+    done = cloud.run("internal.cluster_resources", {"cluster_name": "c1", "state": "absent"})
+    assert done["failed"]
+    assert f"the file system {made['file_system_id']}, which AWS bills and whose network stays with it" in done["msg"]
+    assert "DependencyViolation" in done["msg"]
+    assert there(cloud)
