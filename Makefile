@@ -52,7 +52,8 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 # and leave processors to those that need none.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
-	$(MAKE) --jobs 3 --output-sync=target molecule unit lint sanity browser
+	@# Four, so that the longest, molecule, need not wait for a place.
+	$(MAKE) --jobs 4 --output-sync=target molecule unit lint sanity browser
 	@# The way mostly waits for its hosts, and the scripts take what processors it leaves.
 	$(MAKE) --jobs 2 --output-sync=target end-to-end scripts
 
