@@ -49,8 +49,8 @@ options:
       - V(present) makes the file system and its mount targets, or changes what EFS lets change. Other differences are
         refused. An option that is not given stays as it is.
       - V(detached) deletes the mount targets and keeps the file system with all that is in it, as for a VPC that goes.
-        It gets the tag C(trainium:keep), with which C(teardown.yml) keeps it until it is told not to. Throughput that
-        is provisioned goes on costing by the hour.
+        It gets the tag of O(keep), with which C(teardown.yml) keeps it until it is told not to. Throughput that is
+        provisioned goes on costing by the hour.
       - V(absent) deletes the mount targets, and then the file system with all that is in it.
     type: str
     choices: [present, detached, absent]
@@ -74,6 +74,13 @@ options:
       - It cannot be changed. An alias is not compared. A file system whose key is another account's is refused where
         this is not given, since that account can take the data away.
     type: str
+  keep:
+    description:
+      - Whether C(teardown.yml) keeps the file system with all that is in it. With V(true) it gets the tag
+        C(trainium:keep) with the value C(true), which V(false) changes to C(false) where it is there.
+      - Where it is not given the tag stays as it is, and a new file system has none. For O(state=present) only; the
+        module's own O(state=absent) deletes what has the tag, too.
+    type: bool
   subnets:
     description:
       - Subnets of one VPC whose zones get a mount target, in the first subnet of each zone. EFS allows one a zone, and
@@ -128,6 +135,11 @@ EXAMPLES = r"""
     name: llama
     throughput_mode: provisioned
     provisioned_throughput: 512
+
+- name: Have teardown.yml keep it
+  trainium.cluster.efs_file_system:
+    name: llama
+    keep: true
 
 - name: Keep the data and let the VPC go
   trainium.cluster.efs_file_system:
@@ -195,7 +207,7 @@ file_system:
           subnet_id: subnet-0a1b2c3d4e5f60001
           vpc_id: vpc-0a1b2c3d4e5f60007
     tags:
-      description: The tags.
+      description: The tags, C(trainium:keep) among them where it was ever set.
       type: dict
       sample: {"Name": "llama", "trainium:cluster": "llama"}
 file_system_id:
@@ -250,6 +262,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "throughput_mode": {"type": "str", "choices": ["elastic", "bursting", "provisioned"]},
     "provisioned_throughput": {"type": "int"},
     "kms_key_id": {"type": "str", "no_log": False},
+    "keep": {"type": "bool"},
     "subnets": {"type": "list", "elements": "str"},
     "security_groups": {"type": "list", "elements": "str"},
     "wait": {"type": "bool", "default": True},

@@ -41,8 +41,7 @@ def check_arguments(params: Params) -> None:
     if params["wait_timeout"] < 1:
         raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
     if params["state"] != "present":
-        if not params.get("name") and not params.get("cluster_name"):
-            raise TrainiumError("name and cluster_name are missing; give one of them to say which file systems")
+        _check_removal(params)
         return
     if not params.get("name"):
         raise TrainiumError("name is missing; state=present needs it")
@@ -59,6 +58,16 @@ def check_arguments(params: Params) -> None:
     amount = params.get("provisioned_throughput")
     if amount is not None and not LEAST <= amount <= MOST:
         raise TrainiumError(f"provisioned_throughput is {amount}; give {LEAST} to {MOST} MiB/s")
+
+
+def _check_removal(params: Params) -> None:
+    """What state=detached and state=absent want."""
+    if params.get("keep") is not None:
+        raise TrainiumError(
+            f"keep is for state=present; leave it out, as state={params['state']} says what becomes of the data"
+        )
+    if not params.get("name") and not params.get("cluster_name"):
+        raise TrainiumError("name and cluster_name are missing; give one of them to say which file systems")
 
 
 def check_throughput(mode: str, amount: int | None, asked: bool) -> None:

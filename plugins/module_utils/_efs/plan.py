@@ -23,7 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs.checks impor
 
 # What a new file system has where the arguments say nothing.
 DEFAULT_MODE = "elastic"
-# On what was kept once: teardown keeps it again, until it is told to delete it.
+# On what is to be kept, or was kept once: teardown keeps it, until it is told to delete it.
 KEEP_TAG = "trainium:keep"
 
 Params = Mapping[str, Any]
@@ -99,7 +99,7 @@ def dns_name(identity: str, arn: str) -> str:
 
 def wanted_tags(params: Params) -> dict[str, str]:
     """The tags of the file system; its name is what it is found by, so the user's cannot change that."""
-    return {**own_tags(params), "Name": params["name"]}
+    return {**own_tags(params), "Name": params["name"], **({KEEP_TAG: "true"} if params.get("keep") else {})}
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:
@@ -142,6 +142,9 @@ def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Seque
             "KMS key, or remove it with state=absent"
         )
     tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
+    if params.get("keep") is False and current["tags"].get(KEEP_TAG) == "true":
+        # Overwritten and not removed, as to remove tags of clusters would take a right more.
+        tags[KEEP_TAG] = "false"
     attach = _attach(current["mount_targets"], subnets, current["file_system_id"])
     # In whose zone a new one comes.
     coming = {one["AvailabilityZone"] for one in subnets if one["SubnetId"] in attach}

@@ -155,6 +155,38 @@ def test_throughput_tags_and_groups_change(systems: FileSystems) -> None:
     assert systems.cloud.api.writes() == []
 
 
+def test_teardown_keeps_what_was_marked_and_no_longer(systems: FileSystems) -> None:
+    """Of the mark alone: teardown is given nothing but the name of the cluster."""
+
+    def marked() -> str | None:
+        (made,) = systems.shown()
+        return {tag["Key"]: tag["Value"] for tag in made["Tags"]}.get("trainium:keep")
+
+    def torn() -> Result:
+        done: Result = systems.cloud.run("internal.cluster_resources", {"cluster_name": "c1", "state": "absent"})
+        assert not done.get("failed"), done.get("msg")
+        return done
+
+    made = systems.run(keep=True)
+    assert marked() == "true"
+    assert made["file_system"]["tags"]["trainium:keep"] == "true"
+    # Said again, or not said at all, it stays as it is.
+    assert not systems.run(keep=True)["changed"]
+    assert not systems.run()["changed"]
+    assert made["file_system_id"] in torn()["kept_file_systems"][0]
+    assert systems.targets() == []
+
+    checked = systems.run(check=True, keep=False, subnets=None)
+    assert (checked["changed"], marked()) == (True, "true")
+    done = systems.run(keep=False, subnets=None)
+    assert (done["changed"], marked()) == (True, "false")
+    assert done["diff"] == checked["diff"]
+    assert not systems.run(keep=False, subnets=None)["changed"]
+    assert "keep is for state=present" in systems.refused(state="absent", keep=True)
+    assert torn()["kept_file_systems"] == []
+    assert systems.shown() == []
+
+
 def test_what_AWS_takes_once_a_day_is_one_sentence(systems: FileSystems) -> None:  # noqa: N802
     made = systems.run(throughput_mode="provisioned", provisioned_throughput=512)
     systems.run(throughput_mode="provisioned", provisioned_throughput=600)

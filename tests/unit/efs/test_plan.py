@@ -122,6 +122,28 @@ def test_what_goes_and_what_stays() -> None:
     assert (detached.detach, detached.delete) == (["fsmt-a", "fsmt-b"], [])
 
 
+@pytest.mark.parametrize(
+    ("there", "keep", "tag"),
+    [
+        (None, True, "true"),
+        ("false", True, "true"),
+        ("true", True, None),
+        ("true", False, "false"),
+        ("false", False, None),
+        (None, False, None),
+        ("true", None, None),
+        (None, None, None),
+    ],
+)
+def test_what_is_to_be_kept_is_marked_and_unmarked(there: str | None, keep: bool | None, tag: str | None) -> None:
+    marks = [{"Key": efs.KEEP_TAG, "Value": there}] if there else []
+    done = plan(item(Tags=item()["Tags"] + marks), keep=keep)
+    assert done.tags == ({efs.KEEP_TAG: tag} if tag else {})
+    assert done.changes is (tag is not None)
+    asked = {one["Key"]: one["Value"] for one in efs.creation({**PARAMS, "keep": keep})["Tags"]}
+    assert asked.get(efs.KEEP_TAG) == ("true" if keep else None)
+
+
 def test_those_of_the_cluster_by_tag_alone() -> None:
     others = [
         item(FileSystemId="fs-2", Tags=[{"Key": "Name", "Value": "data"}]),
