@@ -47,6 +47,23 @@ def test_a_quota_that_is_too_small_is_refused_before_anything_is_made(controller
     assert controller.api.writes() == []
 
 
+def test_the_quota_has_to_do_for_the_nodes_that_a_job_of_parallelcluster_starts(controller: Controller) -> None:
+    controller.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 0})
+    pcluster = {"trainium_backend": "pcluster", "trainium_public_ip": "primary"}
+    small, said, number, script, least = controller.cases(
+        ("parallelcluster:account", pcluster),
+        ("parallelcluster:account", {**pcluster, "trainium_training": {"nodes": 1}}),
+        ("parallelcluster:account", {**pcluster, "trainium_node_count": 4}),
+        ("parallelcluster:account", {**pcluster, "trainium_training": {"script": "train.py"}}),
+        ("parallelcluster:account", {**pcluster, "trainium_training": {"min_nodes": 3}}),
+    )
+    assert "2 x trn1.32xlarge need 256 vCPUs" in small
+    assert "1 x trn1.32xlarge need 128 vCPUs" in said
+    assert "4 x trn1.32xlarge need 512 vCPUs" in number
+    assert "16 x trn1.32xlarge need 2048 vCPUs" in script
+    assert "3 x trn1.32xlarge need 384 vCPUs" in least
+
+
 def test_a_quota_of_addresses_that_is_too_small_is_refused_before_anything_is_made(controller: Controller) -> None:
     controller.api.control("POST", "quotas", {"code": "L-2C3B7624", "value": 512})
     controller.api.control("POST", "quotas", {"code": "L-0263D0A3", "value": 2})
