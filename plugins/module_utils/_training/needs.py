@@ -139,7 +139,7 @@ def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> It
     if (preset.get("needs") or {}).get("shared") and nodes > 1 and not site.get("shared", True):
         yield (
             f"The preset {preset['name']} needs storage that all {nodes} nodes share for data and checkpoints; set "
-            "trainium_shared_dir, and shared_storage_mounts that mount it."
+            "trainium_shared_storage to efs, or trainium_shared_dir and shared_storage_mounts that mount it."
         )
     own = whole.get("args")
     args = {**(preset.get("args") or {}), **(own if isinstance(own, Mapping) else {})}

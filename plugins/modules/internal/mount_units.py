@@ -215,6 +215,8 @@ class Host:
             self.files.systemctl("enable", *was_enabled)
         back = self.files.systemctl("start", *was_active) if was_active else ""
         state = f"what was there cannot be put back either ({back})" if back else "everything is as it was"
+        if ".efs." in mount["source"] and "resolve" in reason.lower():
+            state += "; the name of a new file system may take two minutes, so run the same again"
         raise UnitError(f"{mount['source']} cannot be mounted at {mount['path']} ({reason}); {state}.")
 
     def resume(self) -> None:

@@ -27,6 +27,7 @@ class Systemd:
         self.mounted = ""
         self.complaint = ""
         self.broken = False
+        self.why = "mount.nfs: access denied"
         self.busy = False
 
     def run(self, command: list[str], **_: Any) -> tuple[int, str, str]:
@@ -36,7 +37,7 @@ class Systemd:
         if "show" in command:
             return 0, self._show(command), ""
         if command[0] == "journalctl":
-            return 0, "mount.nfs: access denied\n", ""
+            return 0, f"{self.why}\n", ""
         verb, units = command[2], command[3:]
         unit = self.directory / "data.mount"
         if verb == "stop" and not self.busy:
@@ -142,6 +143,13 @@ def test_a_mount_that_fails_brings_the_old_one_back(systemd: Systemd, run: Calla
     systemd.broken = True
     result = run(ENTRY)
     assert result["msg"] == "a:/b cannot be mounted at /data (mount.nfs: access denied); everything is as it was."
+    # That of a file system that was made a minute ago.
+    source = "fs-1.efs.us-west-2.amazonaws.com:/"
+    systemd.why = "mount.nfs4: Failed to resolve server fs-1.efs.us-west-2.amazonaws.com: Name or service not known"
+    assert run({**ENTRY, "source": source})["msg"].endswith(
+        "everything is as it was; the name of a new file system may take two minutes, so run the same again."
+    )
+    assert run(ENTRY)["msg"].endswith("everything is as it was.")
     assert (unit.read_text(), systemd.mounted) == (OLD, "a:/old")
 
 
