@@ -100,7 +100,8 @@ options:
         such as C(file_system_id), C(provisioned_throughput) or C(storage_capacity).
       - Types are C(efs), C(fsx_lustre), C(fsx_openzfs), C(fsx_ontap), C(file_cache), C(ebs) and C(nfs). An id of an
         existing one is mounted, otherwise a new one is made, encrypted.
-      - It replaces the shared storage of a preset.
+      - It replaces the shared storage of a preset, so all of it has to be named. With C(deletion_policy) V(Retain) an
+        entry stays when the cluster is deleted, and is billed.
       - Type C(nfs) takes C(server), C(path), C(options) and C(script), the URL of a script that every node runs
         with the source, the directory and the options.
     type: list
