@@ -13,8 +13,8 @@ description:
     has laid, in whatever part of the path. M(ansible.builtin.file) looks at the last part only.
   - Links of root are followed where they lie on the host's own disks, and what they lead to is given to the user. On a
     file system of the network, root may be that of another machine.
-  - A folder that is there and is of another user is refused, and one that is open to all with something in it, since what
-    lies there would stay that of others.
+  - A folder that is there and is of another user is refused, and one that is open to all with something in it, since
+    what lies there would stay that of others.
   - Folders that are missing on the way are made with the mode V(0755) for the user of this module.
 extends_documentation_fragment:
   - trainium.cluster.attributes
