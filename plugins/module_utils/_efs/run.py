@@ -128,10 +128,11 @@ class EfsFileSystem:
 
     def _remove(self, plan: planner.Plan, found: Sequence[FileSystem]) -> Result:
         if not self._check_mode:
-            for target in plan.detach:
-                calls.delete_target(self._client, target)
+            # Before anything goes: one that is detached and not marked would be deleted by the next teardown.
             for identity in plan.keep:
                 calls.tag(self._client, identity, tag_list({planner.KEEP_TAG: "true"}))
+            for target in plan.detach:
+                calls.delete_target(self._client, target)
             # EFS deletes no file system that has mount targets.
             self._wait_targets_gone([item["file_system_id"] for item in found])
             for item in plan.delete:

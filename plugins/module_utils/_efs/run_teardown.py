@@ -20,6 +20,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import E
 
 Names = dict[str, list[str]]
 FILE_SYSTEMS, TARGETS = "EFS file systems", "EFS mount targets"
+# What is to stay, and would be deleted by a later teardown that does not say so.
+UNMARKED = "EFS file systems to be marked as kept"
 TIMEOUT = 1800
 
 
@@ -66,6 +68,10 @@ def told(found: Sorted) -> list[str]:
     ]
 
 
+def _is_unmarked(item: Mapping[str, Any]) -> bool:
+    return tags_of(item).get(planner.KEEP_TAG) != "true" and item.get("LifeCycleState") not in planner.GOING
+
+
 def _billed(item: Mapping[str, Any]) -> str:
     amount = planner.file_system_of(item)["provisioned_throughput"]
     hourly = f" and by the hour for {amount} MiB/s" if amount else ""
@@ -93,7 +99,11 @@ class EfsOf:
         kept = self._run("detached", found.keep, True)
         targets = [*kept["detached"], *(one["MountTargetId"] for one in self._in_the_way(found.retained))]
         # The mount targets of a file system that goes are not told.
-        return {FILE_SYSTEMS: gone["deleted"] + gone["deleting"], TARGETS: sorted(targets)}
+        return {
+            FILE_SYSTEMS: gone["deleted"] + gone["deleting"],
+            UNMARKED: sorted(item["FileSystemId"] for item in found.keep if _is_unmarked(item)),
+            TARGETS: sorted(targets),
+        }
 
     def delete(self) -> None:
         found = self._sorted()

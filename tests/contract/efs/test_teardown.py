@@ -35,6 +35,27 @@ def test_the_network_goes_when_the_interfaces_of_the_mount_targets_have_gone(clo
     assert said.startswith(f"the shared file system {made['file_system_id']}, which AWS bills by what lies in it;")
 
 
+def test_nothing_is_detached_before_it_is_marked_as_kept(cloud: Account) -> None:
+    """A later teardown that does not say so would delete it."""
+    made = cloud.run("efs_file_system", {"name": "c1", "subnets": cloud.subnets, "owner": "me"})["file_system_id"]
+    efs = cloud.client("efs")
+    wanted = {"cluster_name": "c1", "owner": "me", "state": "absent"}
+    tag = f"POST /2015-02-01/resource-tags/{made}"
+    cloud.api.fault(tag, "AccessDeniedException", status=403)
+    failed = cloud.run("internal.cluster_resources", {**wanted, "keep_shared_storage": True})
+    assert failed["failed"] and "would not tag the file system: for the test (AccessDeniedException)" in failed["msg"]
+    assert len(efs.describe_mount_targets(FileSystemId=made)["MountTargets"]) == len(cloud.subnets)
+    # As a run that was killed has left it, with a version that marked it last.
+    for target in efs.describe_mount_targets(FileSystemId=made)["MountTargets"]:
+        efs.delete_mount_target(MountTargetId=target["MountTargetId"])
+    done = cloud.run("internal.cluster_resources", {**wanted, "keep_shared_storage": True})
+    assert done["found"]["EFS file systems to be marked as kept"] == [made]
+    assert done["left"] == {}
+    later = cloud.run("internal.cluster_resources", wanted)
+    assert (later["found"], later["changed"]) == ({}, False)
+    assert [one["FileSystemId"] for one in efs.describe_file_systems()["FileSystems"]] == [made]
+
+
 def test_what_is_retained_and_keeps_the_network_is_named(cloud: Account) -> None:
     tagged(cloud)
     made = cloud.run("fsx_lustre", {"name": "c1", "subnet_id": cloud.subnets[0], "security_groups": [cloud.group]})
