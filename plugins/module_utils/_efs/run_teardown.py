@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import is_of_a_stack, is_owner, tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    OWNER_TAG,
+    is_of_a_stack,
+    is_owner,
+    tags_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as planner
@@ -39,10 +45,11 @@ def sort(items: Iterable[Mapping[str, Any]], owner: str | None, keep: bool | Non
     found = Sorted([], [], [], [])
     for item in items:
         tags = tags_of(item)
-        if is_of_a_stack(tags):
-            found.retained.append(item)
-        elif not is_owner(tags, {"owner": owner}):
+        mine = is_owner(tags, {"owner": owner})
+        if not mine and (tags.get(OWNER_TAG) or not is_of_a_stack(tags)):
             found.foreign.append(item)
+        elif is_of_a_stack(tags):
+            found.retained.append(item)
         elif keep or (keep is None and tags.get(planner.KEEP_TAG) == "true"):
             found.keep.append(item)
         else:
@@ -92,6 +99,8 @@ class EfsOf:
         # What stays, in words.
         self.told: list[str] = []
         self.foreign: list[str] = []
+        # Whose mount targets whoever asks may not list.
+        self.unseen: set[str] = set()
 
     def look(self) -> Names:
         found = self._sorted()
@@ -132,6 +141,16 @@ class EfsOf:
 
     def _in_the_way(self, retained: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The mount targets of what is retained that lie in networks that go."""
-        targets = [one for item in retained for one in calls.targets(self._client, item["FileSystemId"])]
+        targets = [one for item in retained for one in self._targets(item["FileSystemId"])]
         networks = self._networks() if targets else []
         return [one for one in targets if one.get("VpcId") in networks]
+
+    def _targets(self, identity: str) -> list[dict[str, Any]]:
+        """What may not be seen keeps nothing else from being deleted; where it is in the way, the network stays."""
+        try:
+            return list(calls.targets(self._client, identity))
+        except AwsCallError as error:
+            if not error.code.startswith("AccessDenied"):
+                raise
+        self.unseen.add(identity)
+        return []

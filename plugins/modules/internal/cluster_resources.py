@@ -13,7 +13,7 @@ description:
     O(state=absent) deletes them in the order in which EC2 allows it and looks again.
   - What does not carry the tag with exactly this name is left alone, whatever else it is called.
   - A file system of EFS that does not carry the tag of O(owner) is passed over with a warning, since anybody may give
-    one the tag of a cluster.
+    one the tag of a cluster, or of a stack. One that a stack has made need not carry an owner's.
   - A file system of EFS or FSx that a stack of CloudFormation has made, such as that of a ParallelCluster, is never
     deleted. If it is of EFS, its mount targets in VPCs of the cluster go.
   - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
@@ -212,6 +212,12 @@ def main() -> None:
         module.warn(
             f"{', '.join(storage.foreign)} of EFS carries the tag of the cluster {name}, but not your tag "
             "trainium:owner, and is passed over"
+        )
+    if storage.unseen:
+        module.warn(
+            f"the mount targets of {', '.join(sorted(storage.unseen))} cannot be looked at, since the action "
+            "elasticfilesystem:DescribeMountTargets is not allowed; where they lie in a network of the cluster "
+            f"{name}, delete them, then run teardown again"
         )
     if left and absent and not module.check_mode:
         reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])

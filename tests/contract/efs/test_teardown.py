@@ -56,6 +56,20 @@ def test_nothing_is_detached_before_it_is_marked_as_kept(cloud: Account) -> None
     assert [one["FileSystemId"] for one in efs.describe_file_systems()["FileSystems"]] == [made]
 
 
+def test_teardown_goes_on_where_mount_targets_may_not_be_listed(cloud: Account) -> None:
+    """Those of a file system that a stack was told to retain: its cluster may be long gone."""
+    made = cloud.run("efs_file_system", {"name": "c1", "subnets": cloud.subnets, "owner": "me"})["file_system_id"]
+    efs = cloud.client("efs")
+    efs.tag_resource(ResourceId=made, Tags=[{"Key": "parallelcluster:cluster-name", "Value": "c1"}])
+    cloud.api.fault("GET /2015-02-01/mount-targets", "AccessDeniedException", status=403, times=9)
+    cloud.ec2.create_key_pair(KeyName="c1", TagSpecifications=[{"ResourceType": "key-pair", "Tags": MINE}])
+    done = cloud.run("internal.cluster_resources", {"cluster_name": "c1", "owner": "me", "state": "absent"})
+    assert not done.get("failed"), done["msg"]
+    assert (done["found"]["key pairs"], done["left"]) == (["c1"], {})
+    (said,) = done["warnings"]
+    assert f"the mount targets of {made} cannot be looked at" in str(said)
+
+
 def test_what_is_retained_and_keeps_the_network_is_named(cloud: Account) -> None:
     tagged(cloud)
     made = cloud.run("fsx_lustre", {"name": "c1", "subnet_id": cloud.subnets[0], "security_groups": [cloud.group]})

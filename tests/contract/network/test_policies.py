@@ -45,12 +45,14 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
             # Zones are looked for where EC2 names none with the type, or EKS needs more than have it.
             statement("network", "ChangeIt") | {"ec2:DescribeAvailabilityZones"},
         ),
-        # There is no more than a network to delete, no bucket that could be a cluster's, and a lease already.
+        # There is no more than a network to delete, no file system that was retained, no bucket that could be a
+        # cluster's, and a lease already.
         (
             "teardown",
             ["EndInstances", "DeleteInterfacesOfPods", "DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
+            | {"elasticfilesystem:DescribeMountTargets"}
             | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions") - {"iam:ListRolePolicies"})

@@ -171,7 +171,8 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in apart]
     apart.add("DeleteInterfacesOfPods")
     nodes = {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
-    playbook = {"ec2:DescribeVpcAttribute"}.union(nodes, *others)
+    # And there is no file system that was retained.
+    playbook = {"ec2:DescribeVpcAttribute", "elasticfilesystem:DescribeMountTargets"}.union(nodes, *others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
     assert sorted(idle(controller.api.needs("teardown"), "teardown")) == sorted(apart)
 

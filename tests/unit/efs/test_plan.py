@@ -212,6 +212,10 @@ def test_what_teardown_does_with_it(given: dict[str, str], keep: bool | None, wh
 def test_what_a_stack_was_told_to_retain_is_not_deleted(key: str) -> None:
     one = item(Tags=[*tags(owner="me"), {"Key": key, "Value": "c1"}])
     assert run_teardown.sort([one], "me", False).retained == [one]
+    # Anybody may give theirs the tags of a stack; ParallelCluster before 3.15 gives no owner's.
+    theirs, nobodys = (item(Tags=[*tags(**own), {"Key": key, "Value": "c1"}]) for own in ({"owner": "you"}, {}))
+    found = run_teardown.sort([theirs, nobodys], "me", False)
+    assert (found.foreign, found.retained) == ([theirs], [nobodys])
 
 
 def test_what_stays_is_told_with_what_it_costs() -> None:
