@@ -37,10 +37,14 @@ def open_folder(name: str, parent: int, owner: Owner | None = None, flags: int =
         if owner is None:
             raise
     made = True
+    # Others have to pass through it, whatever umask root has. To change its mode afterwards could change another's.
+    kept = os.umask(0o022)
     try:
         os.mkdir(name, 0o755, dir_fd=parent)
     except FileExistsError:
         made = False
+    finally:
+        os.umask(kept)
     found = os.open(name, flags, dir_fd=parent)
     try:
         if made and owner != OURS:
@@ -63,7 +67,8 @@ def refuse_shared(folder: int) -> None:
     if found.st_uid not in (0, os.geteuid()) or (found.st_mode & others and not found.st_mode & stat.S_ISVTX):
         name = os.readlink(f"/proc/self/fd/{folder}")
         raise TrainiumError(
-            f"in {name} another user could put something else in the place of what is there; give a path of root's"
+            f"in {name} another user could put something else in the place of what is there; close it (chown root, "
+            "chmod go-w), or give a path of root's"
         )
 
 
@@ -124,9 +129,15 @@ def open_path(
                 if target is None:
                     raise
                 if not target:
+                    whose = (
+                        "on a file system of the network, where not even root's are followed, who may be another "
+                        "machine's"
+                        if local and is_remote(found)
+                        else "of somebody else, who could have it lead anywhere"
+                    )
                     raise TrainiumError(
-                        f"{part!r} on the way to {path} is a link of somebody else, who could have it lead anywhere; "
-                        "give the path to which it leads"
+                        f"{part!r} on the way to {path} is a link {whose}; give a path without it, or mount in its "
+                        "place what it leads to"
                     ) from error
                 parts, links = parts + target.rstrip("/").split("/")[::-1], links + 1
                 below = os.open("/" if target.startswith("/") else ".", passing, dir_fd=found)

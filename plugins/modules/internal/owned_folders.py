@@ -39,6 +39,10 @@ options:
     description: Whether to refuse a path in which anybody but root could put another folder in the place of one.
     type: bool
     default: false
+  variable:
+    description: The variable that says where they are; a refusal begins with it.
+    type: str
+    default: ""
 """
 
 EXAMPLES = r"""
@@ -51,6 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""# The usual values only."""
 
+import errno
 import os
 import pwd
 import stat
@@ -70,12 +75,26 @@ def user_id(owner: str) -> int:
         raise TrainiumError(f"there is no user {owner} on this host; name one that it has") from None
 
 
+def called(user: int) -> str:
+    try:
+        return f"the user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"the user with the id {user}"
+
+
+def why_not(path: str, error: OSError) -> str:
+    said = f"{path} cannot be made a folder ({error.strerror})"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{said}; where an NFS lets root write nothing (root_squash), make it there for its user, who may"
+    return f"{said}; remove or mend what is in its way"
+
+
 def refuse_another(path: str, folder: int, found: os.stat_result, user: int) -> None:
     """What somebody else has put into a folder stays theirs when the folder is given away. Raises TrainiumError."""
     if found.st_uid not in (0, os.geteuid(), user):
         raise TrainiumError(
-            f"{path} belongs to the user with the id {found.st_uid}, who may have "
-            "put anything into it; look at it, and give it to root or remove it"
+            f"{path} belongs to {called(found.st_uid)}, who may have put anything into it; look at it, then give it to "
+            f"{called(user)} (chown), or give a path of theirs"
         )
     if found.st_uid != user and found.st_mode & stat.S_IWOTH and os.listdir(folder):
         raise TrainiumError(
@@ -113,22 +132,23 @@ def main() -> None:
             "owner": {"type": "str", "default": ""},
             "mode": {"type": "str", "default": "0755"},
             "closed": {"type": "bool", "default": False},
+            "variable": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
     given = module.params
+    about = given["variable"] or "owned_folders"
     changed = False
     for path in given["paths"]:
         try:
             user, mode = user_id(given["owner"]), int(given["mode"], 8)
             changed = make(path, user, mode, given["closed"], module.check_mode) or changed
         except TrainiumError as error:
-            module.fail_json(msg=f"owned_folders: {error}.")
+            module.fail_json(msg=f"{about}: {error}.")
         except OSError as error:
-            why = f"{path} cannot be made a folder ({error.strerror})"
-            module.fail_json(msg=f"owned_folders: {why}; remove or mend what is in its way.")
+            module.fail_json(msg=f"{about}: {why_not(path, error)}.")
         except ValueError:
-            module.fail_json(msg=f"owned_folders: the mode '{given['mode']}' is not octal; write it as 0755.")
+            module.fail_json(msg=f"{about}: the mode '{given['mode']}' is not octal; write it as 0755.")
     module.exit_json(changed=changed)
 
 
