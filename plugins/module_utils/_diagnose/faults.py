@@ -208,8 +208,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "compile cache on NFS",
         "The cache of compiled graphs lies on a shared NFS, where its lock cannot be had.",
-        "Give each node a folder of its own, such as /var/tmp/neuron-compile-cache, or set NEURON_COMPILE_CACHE_URL to "
-        "s3://...",
+        "Leave cache.directory of the training out, so that each user has a folder on the node's own disk, or set "
+        "NEURON_COMPILE_CACHE_URL to s3://...",
         (("enolck",), ("no locks available",), ("errno 37",)),
     ),
     Fault(

@@ -77,9 +77,10 @@ class EfsFileSystem:
         identity = item["FileSystemId"]
         targets = calls.targets(self._client, identity)
         if self._params["state"] == "present" and self._params.get("security_groups"):
-            if first and not self._check_mode and any(one["LifeCycleState"] == "creating" for one in targets):
+            coming = any(one["LifeCycleState"] == "creating" for one in targets)
+            if first and coming and self._params["wait"] and not self._check_mode:
                 # Those that another run has begun: before they are there EFS has no groups to tell or to change.
-                self._wait_targets(identity)
+                self._wait_targets(identity, coming=True)
                 targets = calls.targets(self._client, identity)
             for target in targets:
                 if target["LifeCycleState"] == "available":
@@ -194,12 +195,13 @@ class EfsFileSystem:
         )
         wait_until(goal, self._looker(identity), self._left(), self._progress)
 
-    def _wait_targets(self, identity: str) -> None:
-        """Until every mount target of the file system is available."""
+    def _wait_targets(self, identity: str, coming: bool = False) -> None:
+        """Until every mount target of the file system is available, with ``coming`` or in the state error."""
+        fine = ("available", *planner.GOING, *(("error",) if coming else ()))
 
         def look() -> dict[str, Any]:
             found = calls.targets(self._client, identity)
-            return {"waiting": [one for one in found if one["LifeCycleState"] not in ("available", *planner.GOING)]}
+            return {"waiting": [one for one in found if one["LifeCycleState"] not in fine]}
 
         def failed(seen: dict[str, Any] | None) -> str:
             broken = [

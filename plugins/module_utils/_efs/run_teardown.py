@@ -59,6 +59,7 @@ def sort(items: Iterable[Mapping[str, Any]], owner: str | None, keep: bool | Non
 
 def told(found: Sorted) -> list[str]:
     """What stays, each with what it costs and how it goes, to be put into a sentence."""
+    found = Sorted(*([item for item in items if item.get("LifeCycleState") not in planner.GOING] for items in found))
     return [
         *(
             f"the shared file system {_billed(item)}; trainium_keep_shared_storage: false deletes it"

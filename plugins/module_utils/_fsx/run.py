@@ -42,7 +42,9 @@ class FsxLustre:
         checks.check_arguments(params)
         found = [planner.file_system_of(item) for item in planner.belonging(calls.describe_all(self._client), params)]
         if self._spare_stacks:
-            self.spared = sorted(item["file_system_id"] for item in found if is_of_a_stack(item["tags"]))
+            # One that is being deleted is waited for, whoever does it.
+            staying = [item for item in found if is_of_a_stack(item["tags"]) and item["lifecycle"] != "DELETING"]
+            self.spared = sorted(item["file_system_id"] for item in staying)
             found = [item for item in found if item["file_system_id"] not in self.spared]
         for item in found:
             check_ours(item["tags"], params, f"the file system {item['file_system_id']}")

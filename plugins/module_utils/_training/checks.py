@@ -313,9 +313,7 @@ def _check_cache(definition: Mapping[str, Any]) -> None:
         check_path("cache.directory", directory)
         # What is old is removed there.
         if len(PurePosixPath(directory).parts) < 3 or ".." in PurePosixPath(directory).parts:
-            raise RefusedError(
-                "cache.directory", directory, "use a folder of its own, as /var/tmp/neuron-compile-cache"
-            )
+            raise RefusedError("cache.directory", directory, "use a folder of its own, as /var/tmp/my-compile-cache")
     _whole(cache, "keep_days", 0, "cache.keep_days")
     if not isinstance(cache["clear_locks"], bool):
         raise RefusedError("cache.clear_locks", cache["clear_locks"], "use true or false")

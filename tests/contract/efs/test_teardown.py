@@ -80,3 +80,17 @@ def test_what_is_retained_and_keeps_the_network_is_named(cloud: Account) -> None
     assert f"the file system {made['file_system_id']}, which AWS bills and whose network stays with it" in done["msg"]
     assert "DependencyViolation" in done["msg"]
     assert there(cloud)
+
+
+def test_what_was_retained_and_is_being_deleted_is_waited_for(slow_cloud: Account) -> None:
+    """Who has deleted it, as they were told to, need not wait before they run teardown again."""
+    fsx = slow_cloud.client("fsx")
+    made = slow_cloud.run("fsx_lustre", {"name": "c1", "subnet_id": slow_cloud.subnets[0], "wait": False})
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": "c1"}]
+    fsx.tag_resource(ResourceARN=made["file_system"]["arn"], Tags=tags)
+    look = {"cluster_name": "c1"}
+    before = slow_cloud.run("internal.cluster_resources", look)
+    assert (before["found"], len(before["kept_file_systems"])) == ({}, 1)
+    fsx.delete_file_system(FileSystemId=made["file_system_id"])
+    after = slow_cloud.run("internal.cluster_resources", look)
+    assert (after["found"], after["kept_file_systems"]) == ({"file systems": [made["file_system_id"]]}, [])

@@ -145,14 +145,16 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
     controller.client("cloudformation").create_stack(
         StackName="bert", TemplateBody=json.dumps(template), Tags=[{"Key": "trainium:cluster", "Value": "bert"}]
     )
-    deleted, foreign, missing, stack = controller.cases(
+    deleted, foreign, missing, stack, same = controller.cases(
         ("teardown", {"trainium_keep_shared_storage": False}),
         ("shared_storage:find", {"network_cluster_owner": owner}),
         ("shared_storage:find", {"shared_storage_cluster_name": "other"}),
         ("parallelcluster:delete", {"trainium_keep_shared_storage": True}),
+        ("parallelcluster:delete", {"teardown_keep_shared_storage": True}),
     )
     assert deleted == ""
     assert "belongs to arn:aws:iam::123456789012:user/mallory" in foreign or "carries no tag trainium:owner" in foreign
     assert missing.startswith("The cluster other has no shared file system in us-west-2; run network.yml with")
     assert "not the file systems of the ParallelCluster bert, which its stack deletes" in stack
+    assert same == stack
     assert {one["FileSystemId"] for one in systems(controller)} == {theirs, nobodys, retained}

@@ -224,3 +224,5 @@ def test_what_stays_is_told_with_what_it_costs() -> None:
     assert "which AWS bills by what lies in it and by the hour for 512 MiB/s; trainium_keep" in said
     (said,) = run_teardown.told(run_teardown.Sorted([], [], [item()], []))
     assert "bills by what lies in it, since a stack was told to retain it" in said
+    going = item(LifeCycleState="deleting")
+    assert run_teardown.told(run_teardown.Sorted([], [going], [going], [])) == []
