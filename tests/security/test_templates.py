@@ -103,6 +103,7 @@ SCRIPTS: dict[str, list[Script]] = {
     "parallelcluster/files/containers.sh": [],
     "neuron/templates/trainium-neuron.sh.j2": [],
     "diagnose/files/gather.sh": [],
+    "training_job/files/bounded.sh": [],
     "training_job/templates/batch.j2": [],
     "training_job/templates/job.sh.j2": [],
     "training_job/templates/pod.sh.j2": [],
