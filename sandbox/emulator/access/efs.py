@@ -13,6 +13,7 @@ from typing import Any
 from moto.efs.models import efs_backends
 
 from sandbox.emulator.access.ec2 import ACCOUNT
+from sandbox.emulator.access.roles import linked
 from sandbox.emulator.access.statements import Need
 
 Resource = tuple[str, dict[str, str]]
@@ -45,10 +46,7 @@ def more(region: str, name: str, given: dict[str, Any]) -> list[Need]:
     """What is needed beside the call itself."""
     interface: list[Resource] = [(f"arn:aws:ec2:{region}:{ACCOUNT}:network-interface/eni-of-efs", {})]
     if name == "CreateFileSystem":
-        service = "elasticfilesystem.amazonaws.com"
-        role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/AWSServiceRole"
-        context = {"iam:AWSServiceName": [service]}
-        return [{"action": "iam:CreateServiceLinkedRole", "resources": [(role, {})], "context": context}]
+        return [linked("elasticfilesystem.amazonaws.com")]
     if name == "CreateMountTarget":
         looks: list[Need] = [
             {"action": f"ec2:{look}", "resources": _EVERYTHING, "context": _VIA}

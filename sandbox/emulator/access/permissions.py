@@ -25,6 +25,7 @@ from moto.logs.models import logs_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
 from sandbox.emulator.access import ec2, efs
+from sandbox.emulator.access.roles import linked
 from sandbox.emulator.access.statements import Context, Need
 from sandbox.emulator.records import CLUSTERS, store
 
@@ -146,13 +147,6 @@ def _passing(names: list[str], service: str) -> list[Need]:
 def _roles_of(profile: str) -> list[str]:
     known = iam_backends[ACCOUNT]["aws"].instance_profiles.values()
     return [role.name for one in known if one.name == profile for role in one.roles]
-
-
-def linked(service: str, name: str = "AWSServiceRole") -> Need:
-    """A service makes its own role; here always, in AWS where the account has none yet."""
-    role = f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/{service}/{name}"
-    context = {"iam:AWSServiceName": [service]}
-    return {"action": "iam:CreateServiceLinkedRole", "resources": [(role, {})], "context": context}
 
 
 def _encrypting(region: str, given: dict[str, Any]) -> list[Need]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.emulator.access.permissions import linked
+from sandbox.emulator.access.roles import linked
 from sandbox.emulator.access.statements import Need
 
 _Pair = tuple[tuple[str, ...], tuple[str, ...]]
