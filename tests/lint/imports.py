@@ -28,6 +28,7 @@ EFFECTS = frozenset(
     {
         "_common.aws",
         "_common.commands",
+        "_common.file_systems",
         "_common.files",
         "_common.folders",
         "_common.progress",

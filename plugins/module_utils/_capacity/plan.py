@@ -13,6 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
+    check_names,
+    check_tags,
+    check_timeout,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
@@ -32,7 +37,6 @@ ULTRASERVERS = ("trn2u.",)
 # Reservations that hold capacity, or will.
 LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pending")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+[a-z]")
 _ZONE_ID = re.compile(r"[a-z]+\d+-az\d+")
 # Option -> field of a reservation that EC2 does not change.
@@ -109,21 +113,11 @@ def instant(value: Any) -> str:
 
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
-    for option in ("name", "cluster_name", "resource_group"):
-        if params.get(option) and not _NAME.fullmatch(params[option]):
-            raise TrainiumError(
-                f"{option} is {params[option]!r}; use 1 to 100 letters, digits, dots, underscores and hyphens, "
-                "beginning with a letter or digit"
-            )
+    check_names(params, ("name", "cluster_name", "resource_group"))
     if str(params.get("resource_group") or "").lower().startswith("aws"):
         raise TrainiumError(f"resource_group is {params['resource_group']!r}, and AWS keeps names that begin with aws")
-    for key, value in (params.get("tags") or {}).items():
-        if key.startswith(("trainium:", "aws:")):
-            raise TrainiumError(f"tags holds {key}, which is reserved; remove it")
-        if not 1 <= len(key) <= 128 or len(str(value)) > 256:
-            raise TrainiumError(f"tag {key!r} is too long for EC2; a key has at most 128 characters, a value 256")
-    if params["wait_timeout"] < 1:
-        raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
+    check_tags(params.get("tags"), "EC2")
+    check_timeout(params)
     if params["state"] == "absent":
         if not params.get("name") and not params.get("cluster_name"):
             raise TrainiumError("name and cluster_name are missing; give one of them to say what to cancel")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -74,6 +74,13 @@ def is_owner(tags: Mapping[str, str], params: Mapping[str, Any]) -> bool:
     """Whether it carries the tag of ``owner``; so does everything where none is given."""
     mine = params.get("owner")
     return not mine or _SESSION.sub(r"\1", tags.get(OWNER_TAG, "")) == _SESSION.sub(r"\1", mine)
+
+
+def of_cluster(items: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Those of a cluster by their tags, and of one name where ``params`` has one, where a service has no filter."""
+    cluster, name = params["cluster_name"], params.get("name")
+    tagged = [(item, tags_of(item)) for item in items]
+    return [item for item, tags in tagged if tags.get(CLUSTER_TAG) == cluster and name in (None, tags.get("Name"))]
 
 
 def is_of_a_stack(tags: Mapping[str, str]) -> bool:

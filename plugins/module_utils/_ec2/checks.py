@@ -10,13 +10,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
+    GROUP,
+    SUBNET,
+    check_names,
+    check_tags,
+    check_timeout,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _IDS = {
     "image_id": re.compile(r"ami-[0-9a-z]+"),
-    "subnets": re.compile(r"subnet-[0-9a-f]+"),
-    "security_groups": re.compile(r"sg-[0-9a-f]+"),
+    "subnets": SUBNET,
+    "security_groups": GROUP,
 }
 _IOPS_TYPES = ("gp3", "io1", "io2")
 
@@ -28,15 +34,9 @@ def check_arguments(params: Record, check_mode: bool) -> None:
 
     In check mode subnets, security groups and the image may be missing, as an earlier task would have made them.
     """
-    for option in ("name", "cluster_name", "role"):
-        if not _NAME.fullmatch(params[option]):
-            raise TrainiumError(
-                f"{option} is {params[option]!r}; use 1 to 100 letters, digits, dots, underscores and hyphens, "
-                "beginning with a letter or digit"
-            )
-    if params["wait_timeout"] < 1:
-        raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
-    _check_tags(params.get("tags") or {})
+    check_names(params, ("name", "cluster_name", "role"), required=True)
+    check_timeout(params)
+    check_tags(params.get("tags"), "EC2")
     if params["state"] != "present":
         return
     if params["count"] < 1:
@@ -50,17 +50,9 @@ def check_arguments(params: Record, check_mode: bool) -> None:
 
 def check_launch(params: Record) -> None:
     """What a launch and a launch template must not say."""
-    _check_tags(params.get("tags") or {})
+    check_tags(params.get("tags"), "EC2")
     _check_volumes(params.get("volumes") or ())
     _check_market(params)
-
-
-def _check_tags(tags: Record) -> None:
-    for key, value in tags.items():
-        if key.startswith(("trainium:", "aws:")):
-            raise TrainiumError(f"tags holds {key}, which is reserved; remove it")
-        if not 1 <= len(key) <= 128 or len(str(value)) > 256:
-            raise TrainiumError(f"tag {key!r} is too long for EC2; a key has at most 128 characters, a value 256")
 
 
 def _check_ids(option: str, value: Any, check_mode: bool) -> None:

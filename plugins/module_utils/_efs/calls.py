@@ -46,27 +46,6 @@ def _within_limits(what: str) -> Iterator[None]:
         raise
 
 
-@one_call("list the file systems")
-@retried
-def describe_all(client: Client) -> list[Item]:
-    """Every ``FileSystems[]`` item of the region; EFS has no filters."""
-    found = client.get_paginator("describe_file_systems").paginate().build_full_result()
-    return list(found.get("FileSystems", ()))
-
-
-@one_call("describe the file system")
-@retried
-def describe(client: Client, **which: str) -> Item | None:
-    """The file system by its FileSystemId or CreationToken; None when there is none."""
-    try:
-        found = client.describe_file_systems(**which)["FileSystems"]
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "FileSystemNotFound":
-            return None
-        raise
-    return next(iter(found), None)
-
-
 @one_call("list the mount targets")
 def targets(client: Client, identity: str) -> list[Item]:
     """Every ``MountTargets[]`` item of a file system; none where there is no such file system."""

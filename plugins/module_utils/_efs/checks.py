@@ -7,10 +7,16 @@ raises TrainiumError with one sentence.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
+    GROUP,
+    SUBNET,
+    check_names,
+    check_tags,
+    check_timeout,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 # MiB/s that may be provisioned; the upper end is a quota, which some regions have lower.
@@ -18,36 +24,22 @@ LEAST, MOST = 1, 3414
 # Security groups of one mount target ("Amazon EFS quotas").
 GROUPS = 5
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_SUBNET = re.compile(r"subnet-[0-9a-f]+")
-_GROUP = re.compile(r"sg-[0-9a-f]+")
-
 Params = Mapping[str, Any]
 
 
 def check_arguments(params: Params) -> None:
     """Everything that can be seen without AWS and whatever there is already."""
-    for option in ("name", "cluster_name"):
-        if params.get(option) and not _NAME.fullmatch(params[option]):
-            raise TrainiumError(
-                f"{option} is {params[option]!r}; use 1 to 100 letters, digits, dots, underscores and hyphens, "
-                "beginning with a letter or digit"
-            )
-    for key, value in (params.get("tags") or {}).items():
-        if key == "Name" or key.startswith(("trainium:", "aws:")):
-            raise TrainiumError(f"tags holds {key}, which is reserved; remove it")
-        if not 1 <= len(key) <= 128 or len(str(value)) > 256:
-            raise TrainiumError(f"tag {key!r} is too long for EFS; a key has at most 128 characters, a value 256")
-    if params["wait_timeout"] < 1:
-        raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
+    check_names(params, ("name", "cluster_name"))
+    check_tags(params.get("tags"), "EFS", reserved=("Name",))
+    check_timeout(params)
     if params["state"] != "present":
         _check_removal(params)
         return
     if not params.get("name"):
         raise TrainiumError("name is missing; state=present needs it")
     for option, pattern, example in (
-        ("subnets", _SUBNET, "subnet-0a1b2c3d4e5f60001"),
-        ("security_groups", _GROUP, "sg-0a1b2c3d4e5f60003"),
+        ("subnets", SUBNET, "subnet-0a1b2c3d4e5f60001"),
+        ("security_groups", GROUP, "sg-0a1b2c3d4e5f60003"),
     ):
         for value in params.get(option) or ():
             if not pattern.fullmatch(value):

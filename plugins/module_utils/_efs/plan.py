@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    CLUSTER_TAG,
     is_owner,
+    of_cluster,
     own_tags,
     tag_list,
     tags_of,
@@ -103,10 +103,8 @@ def wanted_tags(params: Params) -> dict[str, str]:
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:
-    """Those of all file systems of the account that are meant: EFS has no filter for tags."""
-    cluster, name = params["cluster_name"], params.get("name")
-    tagged = [(item, tags_of(item)) for item in items if item.get("LifeCycleState") != "deleted"]
-    return [item for item, tags in tagged if tags.get(CLUSTER_TAG) == cluster and name in (None, tags.get("Name"))]
+    """Those of all file systems of the account that are meant and not gone."""
+    return of_cluster((item for item in items if item.get("LifeCycleState") != "deleted"), params)
 
 
 def own(items: Sequence[Mapping[str, Any]], params: Params) -> Sequence[Mapping[str, Any]]:

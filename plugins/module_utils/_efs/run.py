@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.file_systems import (
+    FileSystemRun,
+    describe_all,
+    describe_one,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     check_owner,
@@ -22,35 +26,36 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan 
 Result = dict[str, Any]
 FileSystem = planner.FileSystem
 
-_TEXTS = ("name", "owner", "kms_key_id")
 
-
-class EfsFileSystem:
+class EfsFileSystem(FileSystemRun):
     """One file system with its mount targets, or without a name all of a cluster.
 
     ``client`` talks to EFS, ``ec2`` to EC2, which knows the zones of subnets; only state=present needs the latter.
-    ``only``: the ids of those that are meant, where not all are.
+    ``items``: those that are meant, as EFS lists them, where the caller knows.
     """
 
+    TEXTS = ("name", "owner", "kms_key_id")
+    STATE = "LifeCycleState"
+
     def __init__(
-        self, client: Any, ec2: Any, params: Mapping[str, Any], check_mode: bool, only: Collection[str] | None = None
+        self,
+        client: Any,
+        ec2: Any,
+        params: Mapping[str, Any],
+        check_mode: bool,
+        items: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        self._client, self._ec2, self._check_mode, self._progress = client, ec2, check_mode, Progress()
-        self._only = only
-        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in _TEXTS:
-            # Empty text, as roles pass it, means not given.
-            self._params[option] = params.get(option) or None
-        self._deadline = time.monotonic() + params["wait_timeout"]
+        super().__init__(client, params, check_mode)
+        self._ec2, self._items = ec2, items
 
     def run(self) -> Result:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params)
-        found_all = planner.belonging(calls.describe_all(self._client), params)
-        items: Sequence[Mapping[str, Any]] = [item for item in found_all if not is_of_a_stack(tags_of(item))]
-        if self._only is not None:
-            items = [item for item in items if item["FileSystemId"] in self._only]
+        items = self._items
+        if items is None:
+            every = planner.belonging(describe_all(self._client), params)
+            items = [item for item in every if not is_of_a_stack(tags_of(item))]
         if params["state"] == "present":
             items = planner.own(items, params)
         for item in items:
@@ -109,7 +114,7 @@ class EfsFileSystem:
         if params["wait"]:
             self._wait_available(identity)
             self._wait_targets(identity)
-        item = calls.describe(self._client, FileSystemId=identity)
+        item = self._describe(identity)
         return self._whole(item, first=False) if item else {**expected, "file_system_id": identity}
 
     def _make(self, plan: planner.Plan) -> str:
@@ -118,7 +123,7 @@ class EfsFileSystem:
         request = planner.creation(self._params)
         made = calls.create(self._client, request)
         if made is None:
-            made = calls.describe(self._client, CreationToken=request["CreationToken"])
+            made = describe_one(self._client, CreationToken=request["CreationToken"])
             if made is None:
                 raise TrainiumError("a file system by the same name is just being deleted; run again in a minute")
             tags = planner.file_system_of(made)["tags"]
@@ -163,22 +168,9 @@ class EfsFileSystem:
 
     # --- waiting ---
 
-    def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.0)
-
-    def _wait_gone(self, items: Sequence[FileSystem], required: bool = False) -> None:
-        """Until EFS shows none of them any more. ``required``: a new one by the name must not meet the old one."""
-        for item in items:
-            identity = item["file_system_id"]
-            if required and not self._params["wait"]:
-                raise TrainiumError(f"{identity} by the same name is being deleted; wait until it is gone, or set wait")
-            goal = Goal(
-                "gone",
-                lambda seen: seen is None or seen.get("LifeCycleState") == "deleted",
-                lambda seen: "",
-                lambda seen: f"{(seen or {}).get('FileSystemId')} ({(seen or {}).get('LifeCycleState')})",
-            )
-            wait_until(goal, self._looker(identity), self._left(), self._progress)
+    def _describe(self, identity: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = describe_one(self._client, FileSystemId=identity)
+        return found
 
     def _wait_available(self, identity: str) -> None:
         """Until the file system is available."""
@@ -193,7 +185,7 @@ class EfsFileSystem:
             failed,
             lambda seen: f"{identity} ({(seen or {}).get('LifeCycleState') or 'not visible yet'})",
         )
-        wait_until(goal, self._looker(identity), self._left(), self._progress)
+        self._wait_until(goal, identity)
 
     def _wait_targets(self, identity: str, coming: bool = False) -> None:
         """Until every mount target of the file system is available, with ``coming`` or in the state error."""
@@ -220,15 +212,17 @@ class EfsFileSystem:
     def _wait_targets_gone(self, identities: Sequence[str], going: bool = False) -> None:
         """Until the file systems have no mount targets, with ``going`` none that is being deleted."""
 
-        def look() -> dict[str, Any]:
+        def look() -> list[dict[str, Any]]:
             found = [one for identity in identities for one in calls.targets(self._client, identity)]
-            return {"waiting": [one for one in found if not going or one["LifeCycleState"] in planner.GOING]}
+            return [one for one in found if not going or one["LifeCycleState"] in planner.GOING]
 
-        goal = Goal("gone", lambda seen: not (seen or {}).get("waiting"), lambda seen: "", _shown_targets)
-        wait_until(goal, look, self._left(), self._progress)
+        wait_targets_gone(look, self._left(), self._progress)
 
-    def _looker(self, identity: str) -> Any:
-        return lambda: calls.describe(self._client, FileSystemId=identity)
+
+def wait_targets_gone(look: Callable[[], Sequence[Mapping[str, Any]]], seconds: float, progress: Progress) -> None:
+    """Until ``look`` shows none of the ``MountTargets[]`` items that it is for."""
+    goal = Goal("gone", lambda seen: not (seen or {}).get("waiting"), lambda seen: "", _shown_targets)
+    wait_until(goal, lambda: {"waiting": look()}, seconds, progress)
 
 
 def _shown_targets(seen: dict[str, Any] | None) -> str:

@@ -8,10 +8,11 @@ another owner's, or nobody's, keeps nothing from being deleted: anybody may give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.file_systems import describe_all
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     OWNER_TAG,
@@ -19,10 +20,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     is_owner,
     tags_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem
+from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem, wait_targets_gone
 
 Names = dict[str, list[str]]
 FILE_SYSTEMS, TARGETS = "EFS file systems", "EFS mount targets"
@@ -120,25 +120,18 @@ class EfsOf:
         self._run("detached", found.keep, False)
         for target in self._in_the_way(found.retained):
             calls.delete_target(self._client, target["MountTargetId"])
-        goal = Goal(
-            "gone",
-            lambda seen: not (seen or {}).get("waiting"),
-            lambda seen: "",
-            lambda seen: ", ".join(one["MountTargetId"] for one in (seen or {}).get("waiting", ())),
-        )
-        wait_until(goal, lambda: {"waiting": self._in_the_way(found.retained)}, TIMEOUT, self._progress)
+        wait_targets_gone(lambda: self._in_the_way(found.retained), TIMEOUT, self._progress)
         self._run("absent", found.go, False)
 
     def _sorted(self) -> Sorted:
-        items = planner.belonging(calls.describe_all(self._client), {"cluster_name": self._cluster})
+        items = planner.belonging(describe_all(self._client), {"cluster_name": self._cluster})
         found = sort(items, self._owner, self._keep)
         self.told, self.foreign = told(found), sorted(item["FileSystemId"] for item in found.foreign)
         return found
 
-    def _run(self, state: str, items: Iterable[Mapping[str, Any]], check_mode: bool) -> dict[str, Any]:
+    def _run(self, state: str, items: Sequence[Mapping[str, Any]], check_mode: bool) -> dict[str, Any]:
         params = {"cluster_name": self._cluster, "owner": self._owner, "state": state, "wait": True}
-        only = {item["FileSystemId"] for item in items}
-        return EfsFileSystem(self._client, None, {**params, "wait_timeout": TIMEOUT}, check_mode, only).run()
+        return EfsFileSystem(self._client, None, {**params, "wait_timeout": TIMEOUT}, check_mode, items).run()
 
     def _in_the_way(self, retained: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The mount targets of what is retained that lie in networks that go."""

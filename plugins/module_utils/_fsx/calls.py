@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
-
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
@@ -17,27 +13,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     passing_over,
     retried,
 )
-
-
-@one_call("list the file systems")
-@retried
-def describe_all(client: Client) -> list[Item]:
-    """Every ``FileSystems[]`` item of the region; FSx has no filters."""
-    found = client.get_paginator("describe_file_systems").paginate().build_full_result()
-    return list(found.get("FileSystems", ()))
-
-
-@one_call("describe the file system")
-@retried
-def describe(client: Client, identity: str) -> Item | None:
-    """The file system; None when there is none by that id."""
-    try:
-        found = client.describe_file_systems(FileSystemIds=[identity])["FileSystems"]
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "FileSystemNotFound":
-            return None
-        raise
-    return next(iter(found), None)
 
 
 @one_call("make the file system")

@@ -10,6 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
+    GROUP,
+    SUBNET,
+    check_names,
+    check_tags,
+    check_timeout,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 # (deployment type, storage type) -> valid throughput, MB/s for each TiB; none where it cannot be chosen.
@@ -25,9 +32,6 @@ _SSD_STEP = 2400
 # The one SSD size below a step; a file system begins with it but does not grow to it.
 _SMALLEST = 1200
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_SUBNET = re.compile(r"subnet-[0-9a-f]+")
-_GROUP = re.compile(r"sg-[0-9a-f]+")
 _BUCKET_PATH = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?")
 _DAILY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _WEEKLY = re.compile(r"[1-7]:([01]\d|2[0-3]):[0-5]\d")
@@ -65,19 +69,9 @@ def check_capacity(kind: str, storage: str, throughput: int | None, capacity: in
 
 def check_arguments(params: Params) -> None:
     """Everything that can be seen without AWS and whatever there is already."""
-    for option in ("name", "cluster_name"):
-        if params.get(option) and not _NAME.fullmatch(params[option]):
-            raise TrainiumError(
-                f"{option} is {params[option]!r}; use 1 to 100 letters, digits, dots, underscores and hyphens, "
-                "beginning with a letter or digit"
-            )
-    for key, value in (params.get("tags") or {}).items():
-        if key == "Name" or key.startswith(("trainium:", "aws:")):
-            raise TrainiumError(f"tags holds {key}, which is reserved; remove it")
-        if not 1 <= len(key) <= 128 or len(str(value)) > 256:
-            raise TrainiumError(f"tag {key!r} is too long for FSx; a key has at most 128 characters, a value 256")
-    if params["wait_timeout"] < 1:
-        raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
+    check_names(params, ("name", "cluster_name"))
+    check_tags(params.get("tags"), "FSx", reserved=("Name",))
+    check_timeout(params)
     if params["state"] == "absent":
         if not params.get("name") and not params.get("cluster_name"):
             raise TrainiumError("name and cluster_name are missing; give one of them to say what to delete")
@@ -87,7 +81,7 @@ def check_arguments(params: Params) -> None:
     for option, pattern, example in (
         ("daily_automatic_backup_start_time", _DAILY, "05:00"),
         ("weekly_maintenance_start_time", _WEEKLY, "7:03:00, the day being 1 to 7 from Monday"),
-        ("subnet_id", _SUBNET, "subnet-0a1b2c3d4e5f60001"),
+        ("subnet_id", SUBNET, "subnet-0a1b2c3d4e5f60001"),
         ("import_path", _BUCKET_PATH, "s3://bucket/prefix"),
         ("export_path", _BUCKET_PATH, "s3://bucket/prefix"),
     ):
@@ -95,7 +89,7 @@ def check_arguments(params: Params) -> None:
         if value and not pattern.fullmatch(value):
             raise TrainiumError(f"{option} is {value!r}; give one such as {example}")
     for group in params.get("security_groups") or ():
-        if not _GROUP.fullmatch(group):
+        if not GROUP.fullmatch(group):
             raise TrainiumError(f"security_groups holds {group!r}, which is no id such as sg-0a1b2c3d4e5f60003")
     days = params.get("automatic_backup_retention_days")
     if days is not None and not 0 <= days <= 90:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    CLUSTER_TAG,
     client_token,
+    of_cluster,
     own_tags,
     tag_list,
     tags_of,
@@ -156,10 +156,8 @@ def wanted_tags(params: Params) -> dict[str, str]:
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:
-    """Those of all file systems of the account that are meant: FSx has no filter for tags."""
-    cluster, name = params["cluster_name"], params.get("name")
-    lustre = [(item, tags_of(item)) for item in items if item.get("FileSystemType") == "LUSTRE"]
-    return [item for item, tags in lustre if tags.get(CLUSTER_TAG) == cluster and name in (None, tags.get("Name"))]
+    """Those of all file systems of the account that are meant."""
+    return of_cluster((item for item in items if item.get("FileSystemType") == "LUSTRE"), params)
 
 
 def plan_file_system(found: Sequence[FileSystem], params: Params) -> Plan:

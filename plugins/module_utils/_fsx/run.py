@@ -3,44 +3,42 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.file_systems import (
+    FileSystemRun,
+    describe_all,
+    describe_one,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, is_of_a_stack, tag_list
-from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
 
 Result = dict[str, Any]
 FileSystem = planner.FileSystem
 
-_TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
 
-
-class FsxLustre:
+class FsxLustre(FileSystemRun):
     """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
     ``spare_stacks``: what a stack of CloudFormation has made is left alone; ``spared`` has the ids then.
     """
 
+    TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
+    STATE = "Lifecycle"
+
     def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool, spare_stacks: bool = False) -> None:
-        self._client, self._check_mode, self._progress = client, check_mode, Progress()
+        super().__init__(client, params, check_mode)
         self._spare_stacks = spare_stacks
         self.spared: list[str] = []
-        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in _TEXTS:
-            # Empty text, as roles pass it, means not given.
-            self._params[option] = params.get(option) or None
-        self._deadline = time.monotonic() + params["wait_timeout"]
 
     def run(self) -> Result:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params)
-        found = [planner.file_system_of(item) for item in planner.belonging(calls.describe_all(self._client), params)]
+        found = [planner.file_system_of(item) for item in planner.belonging(describe_all(self._client), params)]
         if self._spare_stacks:
             # One that is being deleted is waited for, whoever does it.
             staying = [item for item in found if is_of_a_stack(item["tags"]) and item["lifecycle"] != "DELETING"]
@@ -99,22 +97,9 @@ class FsxLustre:
 
     # --- waiting ---
 
-    def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.0)
-
-    def _wait_gone(self, items: list[FileSystem], required: bool = False) -> None:
-        """Until FSx shows none of them any more. ``required``: a new one by the name must not meet the old one."""
-        for item in items:
-            identity = item["file_system_id"]
-            if required and not self._params["wait"]:
-                raise TrainiumError(f"{identity} by the same name is being deleted; wait until it is gone, or set wait")
-            goal = Goal(
-                "gone",
-                lambda seen: seen is None,
-                lambda seen: "",
-                lambda seen: f"{(seen or {}).get('FileSystemId')} ({(seen or {}).get('Lifecycle')})",
-            )
-            wait_until(goal, _looker(self._client, identity), self._left(), self._progress)
+    def _describe(self, identity: str) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = describe_one(self._client, FileSystemIds=[identity])
+        return found
 
     def _wait_ready(self, expected: FileSystem) -> FileSystem:
         """Until the file system is available and no change is under way."""
@@ -136,7 +121,7 @@ class FsxLustre:
             failed,
             lambda seen: f"{identity} ({(seen or {}).get('Lifecycle') or 'not visible yet'})",
         )
-        seen = wait_until(goal, _looker(self._client, identity), self._left(), self._progress)
+        seen = self._wait_until(goal, identity)
         return planner.file_system_of(seen) if seen else expected
 
     # --- result ---
@@ -151,10 +136,6 @@ class FsxLustre:
             "deleting": [],
             "diff": {"before": _lasting(before), "after": _lasting(after)},
         }
-
-
-def _looker(client: Any, identity: str) -> Any:
-    return lambda: calls.describe(client, identity)
 
 
 def _is(seen: dict[str, Any] | None, lifecycle: str) -> bool:
