@@ -163,11 +163,22 @@ def training_packages(value: Any) -> list[str]:
     return needs.packages_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
+def training_enough_nodes(value: Any) -> int:
+    """How many of the nodes that would be started for it a definition's preset takes; 0 where it takes all."""
+    return planner.enough_nodes(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
+
+
 def training_dataset(value: Any) -> dict[str, Any]:
     """The dataset that a definition's preset reads, as trainium_dataset takes it; {} where it needs none."""
     return needs.dataset_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
 FilterModule = filter_module(
-    training_job, training_packages, training_dataset, training_objects, training_units, training_report
+    training_job,
+    training_packages,
+    training_enough_nodes,
+    training_dataset,
+    training_objects,
+    training_units,
+    training_report,
 )

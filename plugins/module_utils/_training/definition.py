@@ -102,7 +102,8 @@ def resolve(
     Added: ``digest``, ``folder``, ``log``, ``compile_log``, ``compile_name`` (of the job that compiles), ``count``
     (nodes wanted), ``least`` (nodes needed), ``nodes_option`` (as Slurm takes it), ``argv``, ``compile_argv`` and
     ``prepare_argv`` (arguments of the scripts), ``container`` (what its image makes of the job, or {}),
-    ``limit_seconds`` (0 for none) and ``ends_at_epoch`` (0 for never).
+    ``cache_of_user`` (whether the user's id ends the cache's name), ``limit_seconds`` (0 for none) and
+    ``ends_at_epoch`` (0 for never).
 
     Raises ValueError with one sentence for a definition that cannot be run.
     """
@@ -120,8 +121,8 @@ def resolve(
     made = container(whole, context)
     digest = _digest(whole, context)
     stem = f"{context['directory']}/jobs/{whole['name']}-{digest}"
-    enough = presets.get(whole["preset"], {}).get("enough_nodes", 0) if "script" not in definition else 0
-    count = _running_count(stem, context.get("active") or ()) or _count(whole, context, enough)
+    running = _running_count(stem, context.get("active") or ())
+    count = running or _count(whole, context, enough_nodes(definition, presets))
     _check_resume(whole, max(count, context["known"]), bool(context.get("shared")))
     folder = f"{stem}{count:04x}"
     # Of a preset only: what a user writes is taken as it is.
@@ -150,6 +151,9 @@ def resolve(
         limit_seconds=limit_seconds(whole["time_limit"]),
         ends_at_epoch=end_epoch(ends_at),
         ends_at=str(ends_at),
+        # Programs for the device are taken from it: where nobody names one, each user of a node has their own.
+        cache_of_user=whole["cache"]["directory"] == DEFAULTS["cache"]["directory"]
+        and context["launcher"] not in IN_PODS,
     )
     return whole
 
@@ -174,6 +178,13 @@ def complete(
     whole = merged(merged(DEFAULTS, _replaced(preset, tokens or {})), definition)
     whole["preset"] = name
     return whole
+
+
+def enough_nodes(definition: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]) -> int:
+    """How many nodes the preset takes of those that would be started for it; 0 where it takes all."""
+    name = definition.get("preset", "bert")
+    preset = presets.get(name, {}) if isinstance(name, str) and "script" not in definition else {}
+    return int(preset.get("enough_nodes", 0))
 
 
 def _check_shapes(definition: Mapping[str, Any]) -> None:
