@@ -9,41 +9,23 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import plan_mounts
 
-Account = Any
-Result = dict[str, Any]
+from tests.contract.file_systems import Account, Result, Systems
 
 
-class FileSystems:
-    """The module with its usual arguments, and what the API shows."""
+class FileSystems(Systems):
+    MODULE, SERVICE = "efs_file_system", "efs"
 
     def __init__(self, cloud: Account) -> None:
-        self.cloud = cloud
-        self.efs = cloud.client("efs")
+        super().__init__(cloud)
         # Two in one zone, and one in a zone more.
         self.subnets = [*cloud.subnets, cloud.subnet(cloud.zones[0], 8), cloud.subnet("us-west-2b", 9)]
         cloud.api.clear_calls()
 
-    def arguments(self, **changes: Any) -> dict[str, Any]:
-        base = {"name": "data", "cluster_name": "c1", "subnets": self.subnets}
-        full = {**base, "security_groups": [self.cloud.group], **changes}
-        return {key: value for key, value in full.items() if value is not None}
-
-    def run(self, check: bool = False, **changes: Any) -> Result:
-        result: Result = self.cloud.run("efs_file_system", self.arguments(**changes), check)
-        assert not result.get("failed"), result.get("msg")
-        return result
-
-    def refused(self, check: bool = False, **changes: Any) -> str:
-        result = self.cloud.run("efs_file_system", self.arguments(**changes), check)
-        assert result.get("failed"), result
-        return str(result["msg"])
-
-    def shown(self) -> list[Result]:
-        found: list[Result] = self.efs.describe_file_systems()["FileSystems"]
-        return found
+    def usual(self) -> dict[str, Any]:
+        return {"subnets": self.subnets}
 
     def targets(self) -> list[Result]:
-        found = [self.efs.describe_mount_targets(FileSystemId=one["FileSystemId"]) for one in self.shown()]
+        found = [self.client.describe_mount_targets(FileSystemId=one["FileSystemId"]) for one in self.shown()]
         return [target for page in found for target in page["MountTargets"]]
 
 
@@ -114,14 +96,14 @@ def test_killed_after_the_request(systems: FileSystems) -> None:
 
 def test_what_has_the_token_and_not_the_tag_is_not_taken(systems: FileSystems) -> None:
     first = systems.run()
-    systems.efs.untag_resource(ResourceId=first["file_system_id"], TagKeys=["trainium:cluster"])
+    systems.client.untag_resource(ResourceId=first["file_system_id"], TagKeys=["trainium:cluster"])
     text = systems.refused()
     assert f"the file system {first['file_system_id']} with the same creation token carries no tag" in text
     assert len(systems.shown()) == 1
 
 
 def test_one_of_the_same_name_is_left_alone(systems: FileSystems) -> None:
-    theirs = systems.efs.create_file_system(CreationToken="x", Tags=[{"Key": "Name", "Value": "data"}])
+    theirs = systems.client.create_file_system(CreationToken="x", Tags=[{"Key": "Name", "Value": "data"}])
     result = systems.run()
     assert result["changed"]
     systems.run(state="absent")
@@ -242,11 +224,11 @@ def test_a_mount_target_that_is_being_made_has_no_groups_yet(systems: FileSystem
 def test_one_without_the_owner_s_tag_is_not_taken(systems: FileSystems) -> None:
     """Anybody may make one with the tags of a cluster, and whoever mounts it runs what lies in it."""
     tags = [{"Key": "Name", "Value": "data"}, {"Key": "trainium:cluster", "Value": "c1"}]
-    theirs = systems.efs.create_file_system(CreationToken="x", Encrypted=True, Tags=tags)["FileSystemId"]
+    theirs = systems.client.create_file_system(CreationToken="x", Encrypted=True, Tags=tags)["FileSystemId"]
     text = systems.refused(owner="me", subnets=None)
     assert f"the file system {theirs} carries no tag trainium:owner, so that anybody may have made it" in text
     assert systems.targets() == []
-    systems.efs.tag_resource(ResourceId=theirs, Tags=[{"Key": "trainium:owner", "Value": "me"}])
+    systems.client.tag_resource(ResourceId=theirs, Tags=[{"Key": "trainium:owner", "Value": "me"}])
     assert systems.run(owner="me", subnets=None)["file_system_id"] == theirs
 
 

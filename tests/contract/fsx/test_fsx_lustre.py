@@ -9,39 +9,18 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import plan_mounts
 
-Account = Any
-Result = dict[str, Any]
+from tests.contract.file_systems import Account, Result, Systems
 
 
-class FileSystems:
-    """The module with its usual arguments, and what the API shows."""
+class FileSystems(Systems):
+    MODULE, SERVICE = "fsx_lustre", "fsx"
 
-    def __init__(self, cloud: Account) -> None:
-        self.cloud = cloud
-        self.fsx = cloud.client("fsx")
-
-    def arguments(self, **changes: Any) -> dict[str, Any]:
-        base = {"name": "data", "cluster_name": "c1", "subnet_id": self.cloud.subnets[0]}
-        full = {**base, "security_groups": [self.cloud.group], **changes}
-        return {key: value for key, value in full.items() if value is not None}
-
-    def run(self, check: bool = False, **changes: Any) -> Result:
-        result: Result = self.cloud.run("fsx_lustre", self.arguments(**changes), check)
-        assert not result.get("failed"), result.get("msg")
-        return result
+    def usual(self) -> dict[str, Any]:
+        return {"subnet_id": self.cloud.subnets[0]}
 
     def persistent(self, check: bool = False, **changes: Any) -> Result:
         base = {"deployment_type": "PERSISTENT_2", "per_unit_storage_throughput": 250, "storage_capacity": 2400}
         return self.run(check, **{**base, **changes})
-
-    def refused(self, check: bool = False, **changes: Any) -> str:
-        result = self.cloud.run("fsx_lustre", self.arguments(**changes), check)
-        assert result.get("failed"), result
-        return str(result["msg"])
-
-    def shown(self) -> list[Result]:
-        found: list[Result] = self.fsx.describe_file_systems()["FileSystems"]
-        return found
 
 
 @pytest.fixture
@@ -116,7 +95,7 @@ def test_killed_after_the_request(systems: FileSystems) -> None:
 
 def test_one_that_cannot_be_seen_by_its_tags_yet_is_not_made_twice(systems: FileSystems) -> None:
     first = systems.run()
-    systems.fsx.untag_resource(ResourceARN=first["file_system"]["arn"], TagKeys=["trainium:cluster"])
+    systems.client.untag_resource(ResourceARN=first["file_system"]["arn"], TagKeys=["trainium:cluster"])
     assert systems.run()["file_system_id"] == first["file_system_id"]
     assert len(systems.shown()) == 1
 
@@ -210,7 +189,7 @@ def test_teardown_leaves_what_a_stack_was_told_to_retain(systems: FileSystems) -
     """ParallelCluster's ``DeletionPolicy: Retain``: the stack is gone, and its tags are still there."""
     made = systems.run()
     tags = [{"Key": "parallelcluster:cluster-name", "Value": "c1"}]
-    systems.fsx.tag_resource(ResourceARN=made["file_system"]["arn"], Tags=tags)
+    systems.client.tag_resource(ResourceARN=made["file_system"]["arn"], Tags=tags)
     done = systems.cloud.run("internal.cluster_resources", {"cluster_name": "c1", "state": "absent"})
     assert (done["changed"], done["found"]) == (False, {})
     (said,) = done["kept_file_systems"]
