@@ -146,7 +146,8 @@ def test_a_process_that_is_killed_three_times_fetches_at_most_a_chunk_again_each
     server.pause = 0.0
     result = host.done(f"{server.url}/data.bin", checksum=SHA256)
     assert (host.destination / "data.bin").read_bytes() == CONTENT
-    assert result["fetched"] < SIZE // 2
+    # Three quarters had left the server, of which each kill lost a chunk at most.
+    assert result["fetched"] <= SIZE // 4 + 3 * CHUNK
     assert SIZE <= server.total() <= SIZE + 3 * CHUNK
     # No byte of all more than once beyond the pieces that were under way.
     assert (

@@ -432,11 +432,14 @@ def test_the_commands_of_the_documentation_are_there() -> None:
     for command in commands:
         if command.startswith("make "):
             done = subprocess.run(
-                ["make", "-n", *shlex.split(command)[1:]], cwd=REPOSITORY, capture_output=True, check=False
+                ["make", "-n", *shlex.split(command, comments=True)[1:]],
+                cwd=REPOSITORY,
+                capture_output=True,
+                check=False,
             )
             assert done.returncode == 0, command
             continue
-        program, *arguments = shlex.split(command)
+        program, *arguments = shlex.split(command, comments=True)
         if program == "ansible":
             module = arguments[arguments.index("-m") + 1].removeprefix("trainium.cluster.")
             assert (REPOSITORY / f"plugins/modules/{module}.py").exists(), command
