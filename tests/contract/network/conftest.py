@@ -33,7 +33,7 @@ class Controller:
             "trainium_ssh_private_key_file": str(folder / "lab"),
         }
         # Further variables of the environment.
-        self.environment: dict[str, str] = {}
+        self.environment: dict[str, str] = {"TRAINIUM_KNOWN_HOSTS": str(folder / "known_hosts")}
         self.ec2: Any = self.client("ec2")
         # That of whoever runs the playbooks.
         self.access_key = CREDENTIALS["AWS_ACCESS_KEY_ID"]
