@@ -26,7 +26,8 @@ options:
   name:
     description:
       - The tag C(Name) of the file system. At most 100 letters, digits, dots, underscores and hyphens.
-      - With O(state=absent) it may be left out. Then all file systems of O(cluster_name) are deleted.
+      - With O(state=absent) it may be left out. Then all file systems of O(cluster_name) are deleted but those that a
+        stack of CloudFormation has made, such as ParallelCluster's, which may have been told to retain them.
     type: str
   cluster_name:
     description: The cluster that the file system belongs to, the tag C(trainium:cluster). By default, O(name).
@@ -309,6 +310,11 @@ deleted:
   elements: str
 deleting:
   description: The ids of the file systems that somebody began to delete before, with O(state=absent).
+  returned: success
+  type: list
+  elements: str
+spared:
+  description: The ids of those of O(cluster_name) that a stack made and that stay, with O(state=absent) and no O(name).
   returned: success
   type: list
   elements: str

@@ -23,15 +23,14 @@ FileSystem = planner.FileSystem
 class FsxLustre(FileSystemRun):
     """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
-    ``spare_stacks``: what a stack of CloudFormation has made is left alone; ``spared`` has the ids then.
+    Of all of a cluster those that a stack of CloudFormation has made are left alone; ``spared`` has their ids.
     """
 
     TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
     STATE = "Lifecycle"
 
-    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool, spare_stacks: bool = False) -> None:
+    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool) -> None:
         super().__init__(client, params, check_mode)
-        self._spare_stacks = spare_stacks
         self.spared: list[str] = []
 
     def run(self) -> Result:
@@ -39,8 +38,8 @@ class FsxLustre(FileSystemRun):
         params = self._params
         checks.check_arguments(params)
         found = [planner.file_system_of(item) for item in planner.belonging(describe_all(self._client), params)]
-        if self._spare_stacks:
-            # One that is being deleted is waited for, whoever does it.
+        if not params.get("name"):
+            # ParallelCluster may have been told to retain it. One that is being deleted is waited for, whoever does it.
             staying = [item for item in found if is_of_a_stack(item["tags"]) and item["lifecycle"] != "DELETING"]
             self.spared = sorted(item["file_system_id"] for item in staying)
             found = [item for item in found if item["file_system_id"] not in self.spared]
@@ -92,6 +91,7 @@ class FsxLustre(FileSystemRun):
             "mount_source": "",
             "deleted": sorted(before),
             "deleting": sorted(item["file_system_id"] for item in plan.gone_first),
+            "spared": self.spared,
             "diff": {"before": {"file_systems": before}, "after": {"file_systems": {}}},
         }
 
@@ -134,6 +134,7 @@ class FsxLustre(FileSystemRun):
             **{key: after[key] for key in ("file_system_id", "dns_name", "mount_name", "mount_source")},
             "deleted": [],
             "deleting": [],
+            "spared": [],
             "diff": {"before": _lasting(before), "after": _lasting(after)},
         }
 

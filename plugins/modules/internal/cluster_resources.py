@@ -135,7 +135,7 @@ class _Lustre:
         self.spared: list[str] = []
 
     def _run(self, check_mode: bool) -> Names:
-        work = FsxLustre(self._client, self._params, check_mode, spare_stacks=True)
+        work = FsxLustre(self._client, self._params, check_mode)
         result = work.run()
         self.spared = work.spared
         return {"file systems": result["deleted"] + result["deleting"]}

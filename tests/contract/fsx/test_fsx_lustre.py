@@ -185,7 +185,7 @@ def test_check_mode_makes_nothing(systems: FileSystems) -> None:
     assert systems.cloud.api.writes() == []
 
 
-def test_teardown_leaves_what_a_stack_was_told_to_retain(systems: FileSystems) -> None:
+def test_what_a_stack_was_told_to_retain_is_left_to_it(systems: FileSystems) -> None:
     """ParallelCluster's ``DeletionPolicy: Retain``: the stack is gone, and its tags are still there."""
     made = systems.run()
     tags = [{"Key": "parallelcluster:cluster-name", "Value": "c1"}]
@@ -194,6 +194,8 @@ def test_teardown_leaves_what_a_stack_was_told_to_retain(systems: FileSystems) -
     assert (done["changed"], done["found"]) == (False, {})
     (said,) = done["kept_file_systems"]
     assert f"{made['file_system_id']}, which AWS bills and whose network stays with it" in said
+    done = systems.cloud.run("fsx_lustre", {"cluster_name": "c1", "state": "absent"})
+    assert (done["changed"], done["spared"]) == (False, [made["file_system_id"]])
     assert [item["Lifecycle"] for item in systems.shown()] == ["AVAILABLE"]
 
 
