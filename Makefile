@@ -16,6 +16,9 @@ SANDBOX := $(BIN)/python -m sandbox
 # that environment was made and checked, so that a caller's own account is never what is used.
 IN_SANDBOX := $(SANDBOX) run
 
+# A program, and the packages of Debian that it comes with where it is missing.
+have = PATH="$$PATH:/usr/sbin" command -v $(1) > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends $(2); }
+
 .PHONY: help setup demo teardown test lint readmes sanity unit publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
@@ -52,10 +55,18 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 # and leave processors to those that need none.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
+	@# Before they are wanted at the same time, as apt serves one caller.
+	$(call have,iptables,iptables)
+	$(call have,ld,binutils)
+	$(call have,chromedriver,chromium chromium-driver)
 	@# Four, so that the longest, molecule, need not wait for a place.
-	$(MAKE) --jobs 4 --output-sync=target molecule unit lint sanity browser
-	@# The way mostly waits for its hosts, and the scripts take what processors it leaves.
-	$(MAKE) --jobs 2 --output-sync=target end-to-end scripts
+	$(MAKE) --jobs 4 --output-sync=target molecule unit-and-scripts lint sanity browser
+	$(MAKE) end-to-end
+
+# The scripts take every processor, so they come when molecule's last scenarios leave them one.
+.PHONY: unit-and-scripts
+unit-and-scripts: unit
+	$(MAKE) scripts
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
@@ -79,31 +90,31 @@ readmes: setup ## write the roles' README files, docs/refusals.md and docs/suppo
 
 .PHONY: pictures pictures-anew
 pictures: setup ## draw the pictures of the README from what a run left (docs/pictures/run)
-	command -v chromium > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium; }
+	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py
 
 pictures-anew: sandbox-up ## run the playbooks on an empty account of the sandbox, and draw what they left
-	command -v chromium > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium; }
+	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py record
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
-	PATH="$$PATH:/usr/sbin" command -v iptables > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends iptables; }
+	$(call have,iptables,iptables)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 sanity: setup ## ansible-test sanity
 	tests/run-sanity
 
 browser: setup ## the report of a training in a real browser
-	command -v chromedriver > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends chromium chromium-driver; }
+	$(call have,chromedriver,chromium chromium-driver)
 	$(BIN)/python -m pytest tests/browser
 
 scripts: setup ## the training script with real PyTorch and torch_xla: killed, resumed, on fewer nodes
-	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
+	$(call have,ld,binutils)
 	nice $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/training
 
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.
 upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed
-	command -v ld > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends binutils; }
+	$(call have,ld,binutils)
 	$(BIN)/python -m pytest tests/upstream
 
 # Their requirements do not go with ours (TorchX wants urllib3 below 1.27), so each has an environment of its own.
