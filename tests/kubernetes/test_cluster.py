@@ -157,6 +157,8 @@ def test_a_third_pod_waits_and_two_meet(cluster: Cluster) -> None:
     assert (shared / "a").read_text() == ",".join(map(str, range(16)))
     cluster.api.delete(f"{PODS}/a")
     wait("the third Pod, when there is room", lambda: cluster.phase("c") == "Running", 120)
+    # It goes when its volume has been taken away.
+    wait("the first Pod's end", lambda: "a" not in [pod["metadata"]["name"] for pod in cluster.api.items(PODS)], 60)
     for name in "bc":
         cluster.api.delete(f"{PODS}/{name}")
 

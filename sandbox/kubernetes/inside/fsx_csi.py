@@ -8,6 +8,7 @@ the CSI specification 1.x and of pluginregistration; what is refused is what the
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ KUBELET = Path("/var/lib/kubelet")
 ENDPOINT = KUBELET / "plugins" / NAME / "csi.sock"
 REGISTRATION = KUBELET / "plugins_registry" / f"{NAME}-reg.sock"
 FILESYSTEMS = KUBELET / "plugins" / "sandbox-filesystems"
+MOUNTS = Path("/proc/self/mountinfo")
 
 
 class Publication(NamedTuple):
@@ -56,12 +58,22 @@ def publication(request: bytes) -> Publication:
     return Publication(host.partition(".")[0], targets[0], read_only)
 
 
+def is_mounted(target: Path, mounts: str) -> bool:
+    """Whether something is mounted at a folder, by ``/proc/self/mountinfo``.
+
+    ``os.path.ismount`` misses a folder that is bound to another of its own file system.
+    """
+    # proc(5): space, tab, line break and backslash are written as octal numbers.
+    escaped = re.sub(r"[ \t\n\\]", lambda sign: f"\\{ord(sign[0]):03o}", str(target))
+    return any(line.split(" ")[4] == escaped for line in mounts.splitlines())
+
+
 def publish(wanted: Publication) -> None:
     """Mount a file system for a Pod."""
     source, target = FILESYSTEMS / wanted.filesystem, Path(wanted.target)
     source.mkdir(parents=True, exist_ok=True)
     target.mkdir(parents=True, exist_ok=True)
-    if os.path.ismount(target):
+    if is_mounted(target, MOUNTS.read_text(encoding="utf-8")):
         return
     subprocess.run(["mount", "--bind", str(source), str(target)], check=True)
     if wanted.read_only:
@@ -71,7 +83,7 @@ def publish(wanted: Publication) -> None:
 def unpublish(request: bytes) -> None:
     """Take a volume away from a Pod."""
     target = Path(wire.texts(request, 2)[0])
-    if os.path.ismount(target):
+    if is_mounted(target, MOUNTS.read_text(encoding="utf-8")):
         subprocess.run(["umount", str(target)], check=True)
     if target.exists():
         target.rmdir()

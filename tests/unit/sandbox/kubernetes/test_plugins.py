@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_a_volume_is_the_file_system_of_its_name() -> None:
 def test_a_volume_without_its_name_is_refused() -> None:
     with pytest.raises(fsx_csi.InvalidArgumentError, match="dnsname is not provided"):
         fsx_csi.publication(volume(mountname="abc"))
+
+
+def test_a_folder_bound_to_another_of_its_file_system_is_mounted() -> None:
+    """The device is that of the folder around it."""
+    line = "{} 611 254:0 /pool/fs-0123 /pods/{}/mount rw,relatime shared:9 - ext4 /dev/vda rw"
+    mounts = "\n".join([line.format(655, "p"), line.format(656, r"with\040blank")])
+    found = [fsx_csi.is_mounted(Path("/pods", pod, "mount"), mounts) for pod in ("p", "with blank", "other")]
+    assert found == [True, True, False]
 
 
 def test_pods_come_when_the_driver_is_there() -> None:
