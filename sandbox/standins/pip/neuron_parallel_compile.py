@@ -85,7 +85,10 @@ def collect(found: list[Path], command: list[str]) -> int:
         return 2
     say(f"Running trial run (add option to terminate trial run early; also ignore trial run's outputs): {command}")
     try:
-        code = subprocess.call(command, env={**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"})
+        # Neuron's sample for EKS gives the command as one word, which is for a shell.
+        joined = len(command) == 1
+        environment = {**os.environ, "NEURON_EXTRACT_GRAPHS_ONLY": "1"}
+        code = subprocess.call(command[0] if joined else command, env=environment, shell=joined)
     except OSError as error:
         say(f"{command[0]} cannot be run: {error.strerror}", "ERROR")
         return 127

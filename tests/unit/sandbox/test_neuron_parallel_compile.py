@@ -33,6 +33,12 @@ def test_runs_the_command_and_fills_the_cache(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.lock"))
 
 
+def test_a_command_of_one_word_is_for_a_shell(tmp_path: Path) -> None:
+    """As Neuron's sample for EKS gives it, and the component for TorchX."""
+    code, text = run(tmp_path, "echo only graphs: $NEURON_EXTRACT_GRAPHS_ONLY")
+    assert (code, "only graphs: 1" in text, len(list(tmp_path.rglob("model.neff")))) == (0, True, 6)
+
+
 def test_another_number_of_steps_has_the_same_graphs(tmp_path: Path) -> None:
     run(tmp_path, "echo", "--steps", "10")
     run(tmp_path, "echo", "--steps", "200")
