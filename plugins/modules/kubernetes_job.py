@@ -159,6 +159,8 @@ def main() -> None:
         module.fail_json(msg=f"kubernetes_job: {error}")
     except TrainiumError as error:
         module.fail_json(msg=f"kubernetes_job: {error}", **error.details)
+    for warning in result.pop("warnings", []):
+        module.warn(warning)
     module.exit_json(**result)
 
 
