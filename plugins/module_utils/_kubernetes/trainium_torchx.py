@@ -43,7 +43,11 @@ TYPES = {
 }
 # torchrun's --local-addr. Without it, it announces the pod's whole name, which has more than the 63 characters that the
 # Neuron runtime's communicator takes (torch/distributed/elastic/rendezvous/api.py, RendezvousStoreInfo.build).
-ADDRESS = 'export PET_LOCAL_ADDR="$(hostname -i | cut -d " " -f 1)" && '
+ADDRESS = 'hostname -i | cut -d " " -f 1'
+# c10d gives ranks in the order of these texts (dynamic_rendezvous.py, _mark_rendezvous_complete), and only that of rank
+# 0 is connected to. The first pod has to be rank 0, since its log is followed: it says its address, the others what
+# comes after every address, in the order of their replicas. etcd gives ranks as nodes come, and may ask any.
+ORDERED = f"if [ {REPLICA} -eq 0 ]; then {ADDRESS}; else printf replica-%05d {REPLICA}; fi"
 CACHESET = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -67,7 +71,8 @@ def appdef(options: "dict[str, Any]") -> "dict[str, Any]":
     command = f"{command} {options['script_args']}".rstrip()
     compiled = f"neuron_parallel_compile {shlex.quote(command)}" if options["precompile"] else command
     source = f"set -a && . {shlex.quote(options['environment_file'])} && set +a && "
-    script = ADDRESS + (source if options["environment_file"] else "") + compiled
+    address = f'export PET_LOCAL_ADDR="$({ORDERED if options["rdzv_backend"] == "c10d" else ADDRESS})" && '
+    script = address + (source if options["environment_file"] else "") + compiled
     own = dict(word.partition("=")[::2] for word in shlex.split(options["env"]))
     env = {
         "CCOM_SOCKET_IFNAME": "eth0",
