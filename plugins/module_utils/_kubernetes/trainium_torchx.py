@@ -131,7 +131,7 @@ def train(
         claim: claim of the shared storage
         data: where pods see it
         max_retries: how often the whole job is started again
-        rdzv_backend: c10d, or etcd
+        rdzv_backend: c10d, or etcd, with which rank 0 may be in any pod
         rdzv_endpoint: where etcd is, if not at etcd-server:2379
     """
     made = appdef(dict(locals()))
