@@ -43,6 +43,18 @@ def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
     assert sandbox.writes() == ["PutParameter", "PutParameter"]
 
 
+def test_torchx_and_volcano_train_to_the_same_loss(sandbox: Sandbox) -> None:
+    """The launcher that is the default on AWS: its parts follow each other, and Volcano starts their pods."""
+    undisturbed = report(sandbox)["final_loss"]
+    settings = json.loads((sandbox.reports.parent / "eks.json").read_text(encoding="utf-8"))
+    job = {**settings["trainium_training"], "name": "torchx"}
+    more = json.dumps({"trainium_training": job, "training_job_launcher": "torchx"})
+    run = sandbox.playbook(*demo(sandbox, "training", "-e", more))
+    assert run.returncode == 0, sandbox.why(run.output)
+    found = report(sandbox)
+    assert (found["launcher"], found["restarts"], found["final_loss"]) == ("torchx", 0, undisturbed)
+
+
 def test_a_lost_pod_changes_nothing(sandbox: Sandbox) -> None:
     """Another training of the same definition; the pod of its second node is deleted when it has a checkpoint."""
     undisturbed = report(sandbox)["final_loss"]
