@@ -31,6 +31,7 @@ def install(pending: float = 0.0) -> None:
     )
     from sandbox.emulator.eks import clusters
     from sandbox.emulator.launch import fleets, lifecycle, reservations, run_instances, templates
+    from sandbox.emulator.market import blocks, spot
     from sandbox.emulator.services import buckets, ecr, efs, fsx, resource_groups, sessions
 
     for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
@@ -38,6 +39,8 @@ def install(pending: float = 0.0) -> None:
     for module in (run_instances, fleets, dependencies, volumes, catalog, console, quotas, buckets, cloudformation):
         module.install()
     resource_groups.install()
+    spot.install()
+    blocks.install()
     lifecycle.install(pending)
     fsx.install(pending)
     efs.install(pending)

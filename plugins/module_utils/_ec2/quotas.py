@@ -31,6 +31,14 @@ class Quota(NamedTuple):
     value: int
 
 
+class Usage(NamedTuple):
+    """A quota of vCPUs, how many of it are ``used``, and the ``vcpus`` of one node more."""
+
+    quota: Quota
+    used: int
+    vcpus: int
+
+
 def counts(params: Mapping[str, Any]) -> bool:
     """Whether a launch needs room in a quota."""
     reservation = params.get("capacity_reservation") or {}

@@ -14,26 +14,35 @@ Warn = Callable[[str], None]
 
 
 class Account:
-    """The quotas of an account in one region, each list of them asked for once."""
+    """The quotas of an account in one region, each list of them and of what runs asked for once."""
 
     def __init__(self, client: ec2.Client, quota_client: ec2.Client, warn: Warn) -> None:
         self._client, self._quota_client, self._warn = client, quota_client, warn
         self._region = client.meta.region_name
         self._lists: dict[str, list[ec2.Item]] = {}
+        self._running: list[ec2.Item] | None = None
+        self._vcpus: dict[str, int] = {}
 
     def check_nodes(self, params: Mapping[str, Any], count: int) -> None:
         """Raise TrainiumError where ``count`` nodes have no room in their quota; warn where nobody can tell."""
         if not count or not quotas.counts(params):
             return
         kind, market = params["instance_type"], params["market"]
+        usage = self.usage(kind, market)
+        if usage is not None:
+            _refuse(quotas.problem(usage.quota, usage.used, count, kind, usage.vcpus, self._region))
+
+    def usage(self, kind: str, market: str) -> quotas.Usage | None:
+        """The quota of a type and what is in use of it; None, with a warning, where nobody can tell."""
         quota = self._quota(kind, f"{market} quota for {kind}", lambda found: quotas.quota_of(found, kind, market))
         if quota is None:
-            return
-        running = ec2.describe_instances(self._client, {"instance-state-name": ["pending", "running"]})
-        used = quotas.rivals(running, quota, market)
-        vcpus = ec2.default_vcpus(self._client, sorted({kind, *used}))
-        together = sum(vcpus.get(item, 0) for item in used)
-        _refuse(quotas.problem(quota, together, count, kind, vcpus[kind], self._region))
+            return None
+        if self._running is None:
+            self._running = ec2.describe_instances(self._client, {"instance-state-name": ["pending", "running"]})
+        rivals = quotas.rivals(self._running, quota, market)
+        unknown = sorted({kind, *rivals} - set(self._vcpus))
+        self._vcpus.update(ec2.default_vcpus(self._client, unknown) if unknown else {})
+        return quotas.Usage(quota, sum(self._vcpus.get(item, 0) for item in rivals), self._vcpus[kind])
 
     def check_addresses(self, count: int) -> None:
         """The same for ``count`` Elastic IPs that do not exist yet."""

@@ -67,7 +67,7 @@ _WITHOUT = (
     *(("servicequotas", name) for name in ("ListServiceQuotas", "ListAWSDefaultServiceQuotas")),
     *(("eks", name) for name in ("CreateCluster", "ListClusters", "DescribeClusterVersions")),
     *(("iam", name) for name in ("ListRoles", "ListInstanceProfiles")),
-    ("logs", "DescribeLogGroups"),
+    *(("logs", "DescribeLogGroups"), ("pricing", "GetProducts"), ("ec2", "GetSpotPlacementScores")),
 )
 _TAGGING = {
     **dict.fromkeys(("eks", "elasticfilesystem", "fsx", "logs"), "TagResource"),

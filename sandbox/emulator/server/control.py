@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from sandbox.emulator import faults, state
-from sandbox.emulator.access import policy
+from sandbox.emulator.access import policy, regions
+from sandbox.emulator.access.permissions import signer
 from sandbox.emulator.cloudformation import images, waiting
 from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
+from sandbox.emulator.market import prices
 from sandbox.emulator.server import calls, guard, hosts, names, streams
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
 from sandbox.emulator.services import sessions
@@ -108,11 +110,14 @@ class Application:
             seen.update(status=status, headers=headers)
 
         service, action, body = entry["service"], entry["action"], environ["wsgi.input"].getvalue()
-        refused = policy.refusal(environ, entry, body)
+        region = signer(environ)[1]
+        refused = regions.refusal(region, service) or policy.refusal(environ, entry, body)
         if refused:
             return answer_error(environ, start, service, *refused)
         if (service, action) == ("imagebuilder", "GET /GetImage"):
             return _image(environ, start)
+        if (service, action) == ("pricing", "GetProducts"):
+            return _products(environ, start, region, entry["parameters"])
         unknown = f"The sandbox does not know {action} as it was used."
         try:
             with state.LOCK:
@@ -146,6 +151,14 @@ def _image(environ: dict[str, Any], start: Start) -> list[bytes]:
     if found is None:
         return answer_error(environ, start, "imagebuilder", 404, "ResourceNotFoundException", "There is no such build.")
     return answer_json(start, "200 OK", found)
+
+
+def _products(environ: dict[str, Any], start: Start, region: str, given: dict[str, Any]) -> list[bytes]:
+    """GetProducts of the price list, which moto does not have."""
+    try:
+        return answer_json(start, "200 OK", prices.get_products(region, given))
+    except prices.RefusedError as error:
+        return answer_error(environ, start, "pricing", 400, error.code, str(error))
 
 
 def _signal(environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:

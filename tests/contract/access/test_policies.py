@@ -126,6 +126,10 @@ def test_capacity_reservations(cloud: Account) -> None:
     assert "UnauthorizedOperation" in said
     reservation = user.run("capacity_reservation", **wanted, resource_group="g1")["capacity_reservation_id"]
     user.run("neuron_capacity_info", instance_type="trn1.32xlarge", capacity_reservation_id=reservation)
+    markets = ["on-demand", "spot", "reservation", "capacity-block"]
+    found = user.run("neuron_capacity_info", instance_type="trn1.32xlarge", markets=markets)
+    assert {one["market"] for one in found["options"]} == set(markets)
+    assert "warnings" not in found
     user.run("capacity_reservation", **{**wanted, "count": 3}, resource_group="g2", tags={"team": "speech"})
     theirs = cloud.ec2.create_capacity_reservation(
         InstanceType="trn1.32xlarge",

@@ -1,0 +1,66 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""One call each about prices and about capacity that can be had, see _common/aws.py for errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import SERVICE
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    filters_of,
+    one_call,
+    pages,
+)
+
+# For regions and services that may not be reached from here: without it botocore tries for minutes.
+BRIEFLY = {"connect_timeout": 10, "read_timeout": 30, "retries": {"max_attempts": 2}}
+
+
+@one_call("list the prices")
+def products(client: Client, filters: Sequence[Mapping[str, str]]) -> list[str]:
+    """The texts of the price list; ``client`` is one of the price list."""
+    return list(pages(client, "get_products", ServiceCode=SERVICE, Filters=list(filters)).get("PriceList", ()))
+
+
+@one_call("list the spot prices")
+def spot_prices(client: Client, kind: str, now: datetime) -> list[Item]:
+    """The prices of Linux that hold now, and what changes meanwhile."""
+    found = pages(
+        client,
+        "describe_spot_price_history",
+        InstanceTypes=[kind],
+        ProductDescriptions=["Linux/UNIX"],
+        StartTime=now,
+    )
+    return list(found.get("SpotPriceHistory", ()))
+
+
+@one_call("tell the placement scores")
+def placement_scores(client: Client, kind: str, count: int) -> list[Item]:
+    """The scores of the zones of the client's region."""
+    found = pages(
+        client,
+        "get_spot_placement_scores",
+        InstanceTypes=[kind],
+        TargetCapacity=count,
+        TargetCapacityUnitType="units",
+        SingleAvailabilityZone=True,
+        RegionNames=[client.meta.region_name],
+    )
+    return list(found.get("SpotPlacementScores", ()))
+
+
+@one_call("list the zones")
+def zone_names(client: Client) -> dict[str, str]:
+    """The names of the region's zones by their ids; scores have ids."""
+    found = client.describe_availability_zones(Filters=filters_of({"zone-type": "availability-zone"}))
+    return {item["ZoneId"]: item["ZoneName"] for item in found.get("AvailabilityZones", ())}
+
+
+@one_call("list the offerings of Capacity Blocks")
+def block_offerings(client: Client, request: Mapping[str, Any]) -> list[Item]:
+    return list(pages(client, "describe_capacity_block_offerings", **request).get("CapacityBlockOfferings", ()))

@@ -1,0 +1,129 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What AWS's price list says of instances and NAT gateways, and what a cluster costs an hour. Pure.
+
+Source: "Using the AWS Price List Query API" (three endpoints, filters) and its API reference: GetProducts answers with
+texts, each the JSON of a product with its terms. That Linux on demand is one product takes all of these attributes: a
+Capacity Block, a reservation and dedicated hardware are products of the same type, some of them for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+Item = dict[str, Any]
+
+SERVICE = "AmazonEC2"
+# Where the price list is served. Other partitions than ``aws`` have none that gives US dollars.
+REGIONS = ("us-east-1", "eu-central-1", "ap-south-1")
+_ELSEWHERE = ("cn-", "us-gov-", "us-iso", "eu-isoe-", "eusc-")
+_LINUX = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+}
+_GATEWAY_HOURS = "NatGateway-Hours"
+
+
+class Line(NamedTuple):
+    """Something that is billed by the hour: ``price`` for all ``number`` of it, None where it is not known."""
+
+    what: str
+    number: int
+    price: Decimal | None
+
+
+def asked_in(region: str) -> str:
+    """The region in which to ask for the prices of a region; '' where nobody tells them.
+
+    >>> asked_in("us-west-2"), asked_in("eu-central-1"), asked_in("cn-north-1")
+    ('us-east-1', 'eu-central-1', '')
+    """
+    if region.startswith(_ELSEWHERE):
+        return ""
+    return region if region in REGIONS else REGIONS[0]
+
+
+def _filters(attributes: dict[str, str]) -> list[Item]:
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in attributes.items()]
+
+
+def of_instance(kind: str, region: str) -> list[Item]:
+    """The filters of GetProducts for an instance with Linux on demand."""
+    return _filters({"instanceType": kind, "regionCode": region, **_LINUX})
+
+
+def of_gateway(region: str) -> list[Item]:
+    """The filters for what NAT gateways cost, by the hour and by the gigabyte."""
+    return _filters({"productFamily": "NAT Gateway", "regionCode": region})
+
+
+def hourly(texts: Iterable[str], usage: str = "") -> Decimal | None:
+    """US dollars an hour on demand; None where no product has such a price.
+
+    ``usage`` is how the product's usage type ends. The highest of several: what is said should not be too little.
+    """
+    found: list[Decimal] = []
+    for text in texts:
+        product = json.loads(text)
+        if not product["product"]["attributes"].get("usagetype", "").endswith(usage):
+            continue
+        for term in product.get("terms", {}).get("OnDemand", {}).values():
+            for dimension in term["priceDimensions"].values():
+                price = dollars(dimension["pricePerUnit"].get("USD"))
+                if dimension["unit"] == "Hrs" and price:
+                    found.append(price)
+    return max(found, default=None)
+
+
+def gateway_hourly(texts: Iterable[str]) -> Decimal | None:
+    return hourly(texts, _GATEWAY_HOURS)
+
+
+def dollars(value: Any) -> Decimal | None:
+    """An amount of US dollars; None for what is none."""
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() and amount >= 0 else None
+
+
+def shown(price: Decimal) -> str:
+    """With cents; of what is less than a dollar up to four digits.
+
+    >>> shown(Decimal(43)), shown(Decimal("0.384")), shown(Decimal("0.0450"))
+    ('43.00', '0.384', '0.045')
+    """
+    if price >= 1 or not price:
+        return str(price.quantize(Decimal("0.01"), ROUND_HALF_UP))
+    return f"{price.quantize(Decimal('0.0001'), ROUND_HALF_UP).normalize():f}"
+
+
+def _list(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def sentence(nodes: Line, others: Sequence[Line], region: str, market: str) -> str:
+    """What a cluster costs an hour: its nodes on demand, and of what else it has what is known."""
+    text = f"{nodes.number} {nodes.what} in {region} {'costs' if nodes.number == 1 else 'cost'}"
+    if market == "capacity-block":
+        # Paid when the block was bought.
+        text += " nothing more in the Capacity Block, which is paid in advance"
+    elif nodes.price is None:
+        text = f"AWS's price list does not say what {text} an hour"
+    else:
+        text += f" {shown(nodes.price)} USD an hour on demand"
+        text += ", and at most that on the spot market" if market == "spot" else ""
+    known = [line for line in others if line.price is not None]
+    for line in known:
+        text += f"; {line.what} {shown(line.price or Decimal(0))} USD an hour"
+    whole = [line.price for line in (nodes, *known) if line.price is not None]
+    if known and nodes.price is not None and market == "on-demand":
+        text += f"; together {shown(sum(whole, Decimal(0)))} USD an hour"
+    missing = [line.what for line in others if line.price is None]
+    return f"{text}. Not in it: {_list([*missing, 'storage', 'addresses', 'traffic'])}."
