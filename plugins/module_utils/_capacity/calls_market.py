@@ -16,8 +16,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     pages,
 )
 
-# For regions and services that may not be reached from here: without it botocore tries for minutes.
-BRIEFLY = {"connect_timeout": 10, "read_timeout": 30, "retries": {"max_attempts": 2}}
+# For what may not be reached from here: without it botocore tries for minutes. What is throttled is asked again all the
+# same.
+BRIEFLY = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 1}}
 
 
 @one_call("list the prices")

@@ -67,17 +67,22 @@ def hourly(texts: Iterable[str], usage: str = "") -> Decimal | None:
 
     ``usage`` is how the product's usage type ends. The highest of several: what is said should not be too little.
     """
-    found: list[Decimal] = []
-    for text in texts:
+    found = (price for text in texts for price in _hours(text, usage))
+    return max(found, default=None)
+
+
+def _hours(text: str, usage: str) -> list[Decimal]:
+    """The prices of an hour in one product; none where the text is not what AWS documents."""
+    try:
         product = json.loads(text)
         if not product["product"]["attributes"].get("usagetype", "").endswith(usage):
-            continue
-        for term in product.get("terms", {}).get("OnDemand", {}).values():
-            for dimension in term["priceDimensions"].values():
-                price = dollars(dimension["pricePerUnit"].get("USD"))
-                if dimension["unit"] == "Hrs" and price:
-                    found.append(price)
-    return max(found, default=None)
+            return []
+        terms = product["terms"].get("OnDemand", {}).values()
+        dimensions = [one for term in terms for one in term["priceDimensions"].values()]
+        amounts = [dollars(one["pricePerUnit"].get("USD")) for one in dimensions if one["unit"] == "Hrs"]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return []
+    return [amount for amount in amounts if amount]
 
 
 def gateway_hourly(texts: Iterable[str]) -> Decimal | None:

@@ -15,7 +15,7 @@ from tests.contract.conftest import REGION, actions, idle, policy
 Account = Any
 KEY = "0a1b2c3d-4e5f-6000-0000-000000000011"
 # For the role efa_nodes: tests/contract/network/test_head_node.py.
-OF_THE_ROLE = {"ReadTheNameOfTheImage", "LookAtTheQuota"}
+OF_THE_ROLE = {"ReadTheNameOfTheImage", "LookAtTheQuota", "LookAtPrices"}
 GROUP = [{"ResourceType": "placement-group", "Tags": [{"Key": "trainium:cluster", "Value": "bert"}]}]
 
 
@@ -70,7 +70,7 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     lease.free()
     used = cloud.api.used("nodes")
     # The role looks for the group's VPC, and volumes are only looked at where some are there already.
-    quota = {"servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas"}
+    quota = {"servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas", "pricing:GetProducts"}
     seldom = {*quota, "ec2:DescribeVpcs", "ec2:DescribeVpcAttribute", "ec2:DescribeVolumes"}
     assert actions("nodes") - used == seldom
     assert used <= actions("nodes")

@@ -69,6 +69,8 @@ def test_a_cluster_and_its_nodes_come_and_go(user: Eks) -> None:
         iam.tag_role(RoleName="bert-eks-node", Tags=[{"Key": "trainium:cluster", "Value": "another"}])
     with pytest.raises(ClientError, match="not authorized to perform: iam:TagRole"):
         iam.tag_role(RoleName="bert-eks-cluster", Tags=[{"Key": "team", "Value": "speech"}])
+    cost = user._run("internal.cluster_cost", {"instance_type": "trn1.32xlarge", "count": 2}, False)["sentence"]
+    assert cost.startswith("2 trn1.32xlarge in us-west-2 cost 43.00 USD an hour on demand")
     of_eks = {one["Sid"] for one in [*policy("eks"), *policy("eks-iam")]}
     assert set(idle(api.needs("eks"), *ALL)) & of_eks == OF_THE_ROLE
     ours = {action for action in actions("eks") if action.startswith("eks:")}

@@ -32,12 +32,14 @@ def test_a_head_node_is_launched_once_and_is_no_node(controller: Controller) -> 
         ("efa_nodes", head),
         ("efa_nodes", {"trainium_cluster_name": "old"}),
         ("efa_nodes:account", {**head, "trainium_cluster_name": "old"}),
+        ("trainium:cost", head),
     )
     assert told[:4] == [""] * 4
+    assert told[5] == ""
     assert told[4].startswith(
         "The nodes of old in us-west-2 have no head node of their own, and the jobs of their Slurm"
     )
-    of_the_role = {"ReadTheNameOfTheImage", "LookAtTheQuota", "LetEc2MakeItsSpotRole"}
+    of_the_role = {"ReadTheNameOfTheImage", "LookAtTheQuota", "LookAtPrices", "LetEc2MakeItsSpotRole"}
     assert of_the_role.isdisjoint(idle(controller.api.needs("lab"), "nodes"))
     launches = [call for call in controller.api.calls("RunInstances") if call["write"]]
     assert [call["parameters"]["InstanceType"] for call in launches] == ["m5.2xlarge", "trn1.2xlarge", "trn1.2xlarge"]

@@ -43,7 +43,8 @@ def make(site: Site, name: str) -> None:
 
 
 def look_at_nodes(site: Site, user: str) -> None:
-    """As the playbooks do: the head node's host keys, and the names that Slurm has for the others."""
+    """As the playbooks do: prices, the head node's host keys, and the names that Slurm has for the others."""
+    client("pricing", site, user, "us-east-1").get_products(ServiceCode="AmazonEC2", MaxResults=1)
     wanted = [{"Name": "tag:parallelcluster:node-type", "Values": ["HeadNode"]}]
     ((head,),) = [found["Instances"] for found in site.ec2.describe_instances(Filters=wanted)["Reservations"]]
     ec2, names = client("ec2", site, user), client("dynamodb", site, user)
@@ -56,9 +57,9 @@ def look_at_nodes(site: Site, user: str) -> None:
     names.scan(TableName="parallelcluster-slurm-demo")
 
 
-def client(service: str, site: Site, user: str) -> Any:
+def client(service: str, site: Site, user: str, region: str = REGION) -> Any:
     make: Any = boto3.client
-    keys = {"aws_access_key_id": user, "aws_secret_access_key": "x", "region_name": REGION}
+    keys = {"aws_access_key_id": user, "aws_secret_access_key": "x", "region_name": region}
     return make(service, endpoint_url=site.api.url, **keys)
 
 

@@ -161,6 +161,9 @@ def test_a_role_alone_checks_first(role: str) -> None:
 def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, variables: Item, sentence: str) -> None:
     cloud.client("ssm").put_parameter(Name="/golden/image", Value="ami-0b5e2023000000003", Type="String")
     cloud.api.clear_calls()
+    # Whoever must not ask for prices is told so, and goes on.
+    denied = variables.get("trainium_image_ssm_parameter") == "/golden/image"
+    cloud.api.fault("GetProducts", "AccessDeniedException", times=int(denied))
     environment = {**CREDENTIALS, "AWS_ENDPOINT_URL": cloud.api.url, "AWS_EC2_METADATA_DISABLED": "true"}
     # Slurm alone keeps the other roles from an image that they take.
     others: Item = {"neuron_torch": "2.8", "neuron_sdk_version": "2.28.1", "trainium_training": {"packages": []}}
@@ -171,6 +174,10 @@ def test_the_playbook_makes_no_call_that_writes(cloud: Account, tmp_path: Path, 
     text = " ".join((done.stdout + done.stderr).split())
     assert sentence in text, text[-3000:]
     assert cloud.api.writes() == []
+    if denied:
+        assert "What the cluster costs an hour is not known: AWS would not list the prices: for the test" in text
+    elif "trainium_image_id" in variables:
+        assert text.count("2 trn1.32xlarge in us-west-2 cost 43.00 USD an hour on demand; a NAT gateway 0.045 USD") == 1
 
 
 def test_a_cluster_of_gpus_is_taken_and_trains_nothing(cloud: Account, tmp_path: Path) -> None:
@@ -190,6 +197,7 @@ def test_a_cluster_of_gpus_is_taken_and_trains_nothing(cloud: Account, tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "are p4d.24xlarge without Neuron devices, and trainium_training names nothing" in done.stdout
     assert "training_job" not in done.stdout
+    assert "AWS's price list does not say what 4 p4d.24xlarge in us-west-2 cost an hour" in done.stdout
     assert cloud.api.writes() == []
 
 

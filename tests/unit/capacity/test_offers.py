@@ -116,8 +116,22 @@ def test_each_way_is_told_once_and_none_that_was_not_asked_for(one: offers.Found
             assert bool(option["obstacle"]) == (usage.used + 4 * 128 > 512)
 
 
+@pytest.mark.parametrize(
+    ("counts", "enough"),
+    [
+        ({"Tags": [{"Key": "aws:ec2capacityreservation:incrementalRequestedQuantity", "Value": "4"}]}, True),
+        ({"Tags": [{"Key": "aws:ec2capacityreservation:incrementalRequestedQuantity", "Value": "3"}]}, False),
+        ({"TotalInstanceCount": 4}, True),
+    ],
+)
+def test_before_a_block_begins_its_tag_says_how_many_it_has(counts: Item, enough: bool) -> None:
+    none = {"TotalInstanceCount": 0, "AvailableInstanceCount": 0, "State": "scheduled", "StartDate": NOW}
+    wanted = WANTED._replace(markets=frozenset(["reservation"]))
+    (told,) = offers.options([found(reservations=[reservation(**{**none, **counts})])], wanted)
+    assert (told["obstacle"] == "") == enough
+
+
 def test_a_block_that_was_bought_begins_and_ends_when_its_instances_do() -> None:
-    """How many are free before it begins EC2 does not say."""
     bought = reservation(
         State="scheduled",
         AvailableInstanceCount=0,

@@ -34,6 +34,14 @@ def test_the_price_of_an_hour_on_demand_is_found_among_others(price: Decimal) ->
     assert prices.hourly(others) is None
 
 
+@pytest.mark.parametrize(
+    "text", ["", "<html>", "[]", "{}", '{"product": 1}', '{"product": {"attributes": {}}, "terms": []}']
+)
+def test_a_text_that_is_no_product_has_no_price(text: str) -> None:
+    assert prices.hourly([text]) is None
+    assert prices.hourly([text, product("2.5")]) == Decimal("2.5")
+
+
 def test_of_a_gateway_only_the_hours_count() -> None:
     texts = [
         product("0.045", "GB", "USW2-NatGateway-Bytes"),
