@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Optional, TypeVar
 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import calls, calls_market, offers, prices
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
@@ -18,7 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import quota
 Answer = TypeVar("Answer")
 Item = dict[str, Any]
 # (type, market) -> usage of its quota.
-Usage = Callable[[str, str], "quotas.Usage | None"]
+Usage = Callable[[str, str], Optional[quotas.Usage]]
 
 # Regions that are asked at the same time.
 THREADS = 4
