@@ -17,6 +17,11 @@ description:
     A run that was killed can be repeated without reserving twice, as the request carries a ClientToken that follows
     from the request and from the tag C(trainium:generation).
   - Instances that run in a reservation go on running when it is cancelled, and are then billed by themselves.
+  - With O(block_hours) it buys a Capacity Block in its place, which is paid in advance. B(A block can never be
+    cancelled or changed,) and nothing is bought without O(accept_price_up_to). O(state=absent) leaves it, and says so.
+  - EC2's purchase takes no client token. A block that was bought for O(name) of O(cluster_name) in the time from
+    O(starts_after) to O(ends_before) is found by its tags and not bought again, also when it has ended. Two runs at the
+    same moment could both buy.
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws
@@ -25,6 +30,7 @@ attributes:
   check_mode:
     details:
       - EC2 is asked by DryRun whether it would accept a new reservation, which does not tell whether there is capacity.
+      - Of a Capacity Block, RV(offering) shows what would be bought, and its price.
 options:
   name:
     description:
@@ -99,6 +105,42 @@ options:
       - Other groups of the cluster that this module made are left, and deleted if they become empty.
       - If it is empty, the reservation leaves them all. If it is not given, its groups stay as they are.
     type: str
+  block_hours:
+    description:
+      - For how long a Capacity Block is bought, whole days up to 14 days and whole weeks up to 26 weeks. All end at
+        11:30 UTC, so that what EC2 offers may be some hours shorter or longer.
+      - If it is not given, the reservation is an On-Demand one.
+      - O(availability_zone) may be left out then, O(count) is at most 64. O(availability_zone_id), O(end_date),
+        O(match_criteria), O(resource_group), O(tenancy) and O(ebs_optimized) are not for blocks.
+    type: int
+    version_added: 0.2.0
+  starts_after:
+    description:
+      - The block begins no earlier, such as V(2026-12-01T00:00:00Z). Without a time zone it is UTC. If it is empty, it
+        may begin at once.
+    type: str
+    default: ""
+    version_added: 0.2.0
+  ends_before:
+    description:
+      - The block ends no later. Needed with O(block_hours), so that a run that is repeated after that buys nothing.
+    type: str
+    default: ""
+    version_added: 0.2.0
+  accept_price_up_to:
+    description:
+      - What the block may cost at most, in US dollars for all of it. Of the offerings that do not cost more, the one
+        with the lowest price for an hour is bought, and of these the soonest.
+      - Without it nothing is bought, and the price is in the error.
+    type: float
+    version_added: 0.2.0
+  purchase_pause:
+    description:
+      - For how many seconds the module looks, before it buys, whether a run that was killed a moment ago has bought the
+        block already. What was bought may not be visible at once.
+    type: int
+    default: 60
+    version_added: 0.2.0
   wait:
     description: Whether to wait until the reservation is active.
     type: bool
@@ -138,6 +180,17 @@ EXAMPLES = r"""
     subnets: [subnet-0a1b2c3d4e5f60001]
     security_groups: [sg-0a1b2c3d4e5f60003]
     capacity_reservation: {id: "{{ reserved.capacity_reservation_id }}"}
+
+- name: Four trn1.32xlarge for two days of next week, for at most 2,000 dollars
+  trainium.cluster.capacity_reservation:
+    name: llama-block
+    cluster_name: llama
+    instance_type: trn1.32xlarge
+    count: 4
+    block_hours: 48
+    starts_after: "2026-12-07T00:00:00Z"
+    ends_before: "2026-12-14T00:00:00Z"
+    accept_price_up_to: 2000
 
 - name: Stop paying for it
   trainium.cluster.capacity_reservation:
@@ -208,6 +261,14 @@ capacity_reservation:
       description: When it ends, in UTC; empty if it has no end.
       type: str
       sample: "2026-12-31T23:59:59Z"
+    capacity_block:
+      description: Whether it is a Capacity Block.
+      type: bool
+      sample: false
+    starts_at:
+      description: When a Capacity Block begins, in UTC; empty for another reservation.
+      type: str
+      sample: ""
     resource_groups:
       description: The names of the resource groups that it is in.
       type: list
@@ -252,12 +313,22 @@ kept_groups:
   returned: success
   type: list
   elements: str
+offering:
+  description:
+    - The offering that was or would be bought, as one of the options that M(trainium.cluster.neuron_capacity_info)
+      returns.
+    - Empty where nothing is bought.
+  returned: success
+  type: dict
+  version_added: 0.2.0
+  sample: {id: cb-0a1b2c3d4e5f60006, price_total: 1857.6, starts_at: "2026-12-08T11:30:00Z"}
 """
 
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run_block import CapacityBlock
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
@@ -280,6 +351,11 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "match_criteria": {"type": "str", "choices": ["open", "targeted"], "default": "targeted"},
     "end_date": {"type": "str"},
     "resource_group": {"type": "str"},
+    "block_hours": {"type": "int"},
+    "starts_after": {"type": "str", "default": ""},
+    "ends_before": {"type": "str", "default": ""},
+    "accept_price_up_to": {"type": "float"},
+    "purchase_pause": {"type": "int", "default": 60},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 300},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},
@@ -292,8 +368,12 @@ def main() -> None:
         client = module.client("ec2")
         # Missing capacity comes as a server error, and asking again at once would not help.
         maker = module.client("ec2", config={"retries": {"max_attempts": 0}})
-        groups = module.client("resource-groups")
-        runner = CapacityReservation(client, maker, groups, module.params, module.check_mode, module.warn)
+        params, said = module.params, (module.check_mode, module.warn)
+        runner: CapacityBlock | CapacityReservation
+        if params["block_hours"] is not None and params["state"] == "present":
+            runner = CapacityBlock(client, maker, params, *said)
+        else:
+            runner = CapacityReservation(client, maker, module.client("resource-groups"), params, *said)
         result = runner.run()
     except TrainiumError as error:
         name = module.params["name"] or module.params["cluster_name"] or ""

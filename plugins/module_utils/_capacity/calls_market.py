@@ -65,3 +65,9 @@ def zone_names(client: Client) -> dict[str, str]:
 @one_call("list the offerings of Capacity Blocks")
 def block_offerings(client: Client, request: Mapping[str, Any]) -> list[Item]:
     return list(pages(client, "describe_capacity_block_offerings", **request).get("CapacityBlockOfferings", ()))
+
+
+@one_call("buy the Capacity Block")
+def purchase(client: Client, request: Mapping[str, Any]) -> Item:
+    """The reservation of a block. Not safe to repeat, here or in ``client``, since there is no client token."""
+    return dict(client.purchase_capacity_block(**request)["CapacityReservation"])

@@ -15,10 +15,9 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end, instant
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end, instant, promised
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import dollars
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import quotas
 
 Item = dict[str, Any]
@@ -145,6 +144,7 @@ def _order(option: Item) -> tuple[Any, ...]:
         option["availability_zone"],
         option["ends_at"],
         option["id"],
+        option["obstacle"],
     )
 
 
@@ -201,7 +201,7 @@ def _is_usable(item: Item) -> bool:
 def _reserved(found: Found, item: Item, wanted: Wanted) -> Item:
     """A reservation of the account's own, which is paid for already."""
     active = item["State"] == "active"
-    free = int(item["AvailableInstanceCount"]) if active else _promised(item)
+    free = int(item["AvailableInstanceCount"]) if active else promised(item)
     place = item.get("AvailabilityZone") or ""
     lack = "" if free >= wanted.number else f"{item['CapacityReservationId']} has room for {free} of {wanted.number}"
     return _option(
@@ -215,16 +215,6 @@ def _reserved(found: Found, item: Item, wanted: Wanted) -> Item:
         id=item["CapacityReservationId"],
         obstacle=lack,
     )
-
-
-def _promised(item: Item) -> int:
-    """How many instances a reservation will have that has not begun; until then its counts may be 0.
-
-    "You can see how many instances will be available in your Capacity Block by the tag value" (EC2 user guide, "View
-    Capacity Blocks").
-    """
-    promised = tags_of(item).get("aws:ec2capacityreservation:incrementalRequestedQuantity", "")
-    return int(promised) if promised.isdecimal() else int(item.get("TotalInstanceCount") or 0)
 
 
 def _block(found: Found, item: Item, wanted: Wanted) -> Item:

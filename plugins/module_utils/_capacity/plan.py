@@ -33,6 +33,8 @@ RESERVATION_TAG = "trainium:reservation"
 # Marks a resource group that the collection made, and may therefore delete.
 GROUP_TAG = "trainium:reservation-group"
 POOL = "AWS::EC2::CapacityReservationPool"
+# What DescribeCapacityReservations calls a Capacity Block.
+BLOCK = "capacity-block"
 ULTRASERVERS = ("trn2u.",)
 # Reservations that hold capacity, or will.
 LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pending")
@@ -70,6 +72,7 @@ class Plan(NamedTuple):
 def reservation_of(item: Mapping[str, Any]) -> Reservation:
     """The fields that matter here; what EC2 leaves out becomes '' or 0. ``end_date`` is '' for an unlimited one."""
     limited = item.get("EndDateType") == "limited"
+    block = item.get("ReservationType") == BLOCK
     return {
         "capacity_reservation_id": item["CapacityReservationId"],
         "arn": item.get("CapacityReservationArn") or "",
@@ -77,15 +80,27 @@ def reservation_of(item: Mapping[str, Any]) -> Reservation:
         "instance_type": item.get("InstanceType") or "",
         "availability_zone": item.get("AvailabilityZone") or "",
         "availability_zone_id": item.get("AvailabilityZoneId") or "",
-        "count": int(item.get("TotalInstanceCount") or 0),
+        "count": promised(item) if block else int(item.get("TotalInstanceCount") or 0),
         "available_count": int(item.get("AvailableInstanceCount") or 0),
         "platform": item.get("InstancePlatform") or "",
         "tenancy": item.get("Tenancy") or "default",
         "ebs_optimized": bool(item.get("EbsOptimized")),
         "match_criteria": item.get("InstanceMatchCriteria") or "open",
         "end_date": instant(item.get("EndDate")) if limited else "",
+        "capacity_block": block,
+        "starts_at": instant(item.get("StartDate")) if block else "",
         "tags": tags_of(item),
     }
+
+
+def promised(item: Mapping[str, Any]) -> int:
+    """How many instances a Capacity Block has, also before it begins, when its counts are 0.
+
+    "You can see how many instances will be available in your Capacity Block by the tag value" (EC2 user guide, "View
+    Capacity Blocks").
+    """
+    text = tags_of(item).get("aws:ec2capacityreservation:incrementalRequestedQuantity", "")
+    return int(text) if text.isdecimal() else int(item.get("TotalInstanceCount") or 0)
 
 
 def instances_end(item: Mapping[str, Any]) -> str:
@@ -93,7 +108,7 @@ def instances_end(item: Mapping[str, Any]) -> str:
 
     Half an hour before its end (EC2 user guide, "Work with Capacity Blocks"); an hour is left to UltraServers.
     """
-    if item.get("ReservationType") != "capacity-block" or not item.get("EndDate"):
+    if item.get("ReservationType") != BLOCK or not item.get("EndDate"):
         return ""
     minutes = 60 if str(item.get("InstanceType")).startswith(ULTRASERVERS) else 30
     return instant(item["EndDate"] - timedelta(minutes=minutes))
@@ -180,13 +195,19 @@ def plan_reservation(found: Sequence[Reservation], params: Params) -> Plan:
     """
     living = [item for item in found if item["state"] in LIVING]
     if params["state"] == "absent":
-        return Plan(None, False, {}, {}, living)
+        # EC2 cancels no Capacity Block (CancelCapacityReservation).
+        return Plan(None, False, {}, {}, [item for item in living if not item["capacity_block"]])
     if len(living) > 1:
         ids = ", ".join(sorted(item["capacity_reservation_id"] for item in living))
         raise TrainiumError(f"{len(living)} reservations have this name: {ids}; cancel those that are too many")
     if not living:
         return Plan(None, True, {}, {}, [])
     current = living[0]
+    if current["capacity_block"]:
+        raise TrainiumError(
+            f"{current['capacity_reservation_id']} is a Capacity Block, which EC2 cannot change; choose another name, "
+            "or give the block_hours with which it was bought"
+        )
     tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
     return Plan(current, False, _modification(current, params), tags, [])
 
@@ -282,6 +303,8 @@ def predicted(params: Params, plan: Plan) -> Reservation:
         "ebs_optimized": bool(params["ebs_optimized"]),
         "match_criteria": params["match_criteria"],
         "end_date": instant(params.get("end_date")),
+        "capacity_block": False,
+        "starts_at": "",
         "tags": wanted_tags(params),
     }
 

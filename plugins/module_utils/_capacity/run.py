@@ -50,6 +50,12 @@ class CapacityReservation:
         planner.check_arguments(params, datetime.now(timezone.utc))
         found = self._find()
         plan = planner.plan_reservation(found, params)
+        for item in found if params["state"] == "absent" else ():
+            if item["capacity_block"] and item["state"] in planner.LIVING:
+                identity, end = item["capacity_reservation_id"], item["end_date"]
+                self._warn(
+                    f"{identity} is a Capacity Block and stays: EC2 cancels none, it is paid for and ends at {end}."
+                )
         return self._remove(plan) if params["state"] == "absent" else self._provide(found, plan)
 
     def _find(self) -> list[Reservation]:
@@ -205,6 +211,7 @@ class CapacityReservation:
             "cancelled": sorted(before),
             "deleted_groups": sorted(emptied),
             "kept_groups": sorted(kept),
+            "offering": {},
             "diff": {
                 "before": {"reservations": before, "resource_groups": sorted(emptied)},
                 "after": {"reservations": {}, "resource_groups": []},
@@ -250,5 +257,6 @@ class CapacityReservation:
             "cancelled": [],
             "deleted_groups": [],
             "kept_groups": [],
+            "offering": {},
             "diff": {"before": shown_before, "after": shown},
         }

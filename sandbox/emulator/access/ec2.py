@@ -58,6 +58,7 @@ _MADE = {
     "CreateVolume": ["volume"],
     "CreateVpc": ["vpc"],
     "CreateVpcEndpoint": ["vpc-endpoint"],
+    "PurchaseCapacityBlock": ["capacity-reservation"],
     "ImportKeyPair": ["key-pair"],
     "RunInstances": ["instance", "network-interface"],
 }

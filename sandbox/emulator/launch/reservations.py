@@ -48,9 +48,13 @@ def _release(record: Record, state: str) -> None:
 
 
 def _all(response: EC2Response) -> dict[str, Record]:
-    """Every reservation; one whose end has come has expired."""
+    """Every reservation; a block whose start has come is active, and what has come to its end has expired."""
     records = store(response.ec2_backend, RESERVATIONS)
     now = datetime.now(timezone.utc)
+    for identity, record in records.items():
+        if record["State"] == "scheduled" and record["StartDate"] <= now:
+            count = int(response.ec2_backend.tags[identity]["aws:ec2capacityreservation:incrementalRequestedQuantity"])
+            record.update(State="active", TotalInstanceCount=count, AvailableInstanceCount=count)
     for record in records.values():
         if record["State"] == "active" and record.get("EndDate") and record["EndDate"] <= now:
             _release(record, "expired")
@@ -64,14 +68,43 @@ def _find(response: EC2Response, reservation: str) -> Record:
     return records[reservation]
 
 
-def _place(response: EC2Response) -> tuple[str, str]:
-    """(name, id) of the zone that the request names in one of the two ways."""
+def _place(response: EC2Response) -> str:
+    """The name of the zone that the request names in one of the two ways."""
     name, identity = response._get_param("AvailabilityZone"), response._get_param("AvailabilityZoneId")
     zones = [(zone.name, zone.zone_id) for zone in response.ec2_backend.describe_availability_zones()]
     found = [zone for zone in zones if zone[0] == name or zone[1] == identity]
     if len(found) != 1:
         refuse("InvalidParameterValue", f"The zone '{name or identity}' is invalid")
-    return found[0]
+    return found[0][0]
+
+
+def add(response: EC2Response, kind: str, zone: str, **fields: Any) -> str:
+    """The id of a new reservation; it has no tags yet."""
+    backend, identity = response.ec2_backend, f"cr-{mock_random.get_random_hex(17)}"
+    zones = {one.name: one.zone_id for one in backend.describe_availability_zones()}
+    store(backend, RESERVATIONS)[identity] = {
+        "CapacityReservationId": identity,
+        "CapacityReservationArn": f"arn:aws:ec2:{response.region}:{backend.account_id}:capacity-reservation/{identity}",
+        "OwnerId": backend.account_id,
+        "InstanceType": kind,
+        "AvailabilityZone": zone,
+        "AvailabilityZoneId": zones[zone],
+        "Tenancy": "default",
+        "TotalInstanceCount": 0,
+        "AvailableInstanceCount": 0,
+        "EbsOptimized": False,
+        "State": "active",
+        "ReservationType": "default",
+        "CreateDate": datetime.now(timezone.utc),
+        **fields,
+    }
+    return identity
+
+
+def _changeable(record: Record) -> None:
+    """ "You can't modify or cancel a Capacity Block" (CancelCapacityReservation)."""
+    if record["ReservationType"] == "capacity-block":
+        refuse("UnsupportedOperation", "A Capacity Block cannot be modified or cancelled.")
 
 
 def _end(response: EC2Response) -> Record:
@@ -87,14 +120,15 @@ def _end(response: EC2Response) -> Record:
 def create_capacity_reservation(self: EC2Response) -> Any:
     """Capacity that is missing is a server error, as EC2 has it; the same token makes no second reservation."""
     self.error_on_dryrun()
-    get, backend, records = self._get_param, self.ec2_backend, _all(self)
+    get, backend = self._get_param, self.ec2_backend
+    _all(self)
     token, tokens = get("ClientToken"), store(backend, TOKENS)
     asked = {key: value for key, value in self.querystring.items() if key != "ClientToken"}
     if token in tokens:
         if tokens[token]["asked"] != asked:
             refuse("IdempotentParameterMismatch", "The client token was used with other parameters.")
-        return _answer(self, tokens[token]["id"])
-    count, kind, (zone, zone_id) = int(get("InstanceCount")), get("InstanceType"), _place(self)
+        return shown(self, tokens[token]["id"])
+    count, kind, zone = int(get("InstanceCount")), get("InstanceType"), _place(self)
     end = _end(self) or {"EndDateType": "unlimited"}
     if zone not in offering_zones(self.region, kind):
         refuse("Unsupported", f"The instance type '{kind}' is not supported in {zone}.")
@@ -102,35 +136,29 @@ def create_capacity_reservation(self: EC2Response) -> Any:
         refuse("InsufficientInstanceCapacity", f"We currently do not have sufficient {kind} capacity in {zone}.")
     if (kind, zone) in CAPACITY:
         CAPACITY[(kind, zone)] -= count
-    identity = f"cr-{mock_random.get_random_hex(17)}"
-    records[identity] = {
-        "CapacityReservationId": identity,
-        "CapacityReservationArn": f"arn:aws:ec2:{self.region}:{backend.account_id}:capacity-reservation/{identity}",
-        "OwnerId": backend.account_id,
-        "InstanceType": kind,
-        "InstancePlatform": get("InstancePlatform"),
-        "AvailabilityZone": zone,
-        "AvailabilityZoneId": zone_id,
-        "Tenancy": get("Tenancy", "default"),
-        "TotalInstanceCount": count,
-        "AvailableInstanceCount": count,
-        "EbsOptimized": str(get("EbsOptimized", "false")).lower() == "true",
-        "State": "active",
-        "InstanceMatchCriteria": get("InstanceMatchCriteria", "open"),
-        "CreateDate": datetime.now(timezone.utc),
+    identity = add(
+        self,
+        kind,
+        zone,
+        InstancePlatform=get("InstancePlatform"),
+        Tenancy=get("Tenancy", "default"),
+        TotalInstanceCount=count,
+        AvailableInstanceCount=count,
+        EbsOptimized=str(get("EbsOptimized", "false")).lower() == "true",
+        InstanceMatchCriteria=get("InstanceMatchCriteria", "open"),
         **({"PlacementGroupArn": get("PlacementGroupArn")} if get("PlacementGroupArn") else {}),
         **end,
-    }
+    )
     if token:
         tokens[token] = {"asked": asked, "id": identity}
     backend.create_tags([identity], new_tags(self, "capacity-reservation"))
-    return _answer(self, identity)
+    return shown(self, identity)
 
 
-def _answer(response: EC2Response, identity: str) -> Any:
+def shown(response: EC2Response, identity: str) -> Any:
     record, tags = store(response.ec2_backend, RESERVATIONS)[identity], response.ec2_backend.tags.get(identity, {})
-    shown = [{"Key": key, "Value": value} for key, value in tags.items()]
-    return ActionResult({"CapacityReservation": {**record, "Tags": shown}})
+    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return ActionResult({"CapacityReservation": {**record, "Tags": listed}})
 
 
 def describe_capacity_reservations(self: EC2Response) -> Any:
@@ -151,6 +179,7 @@ def modify_capacity_reservation(self: EC2Response) -> Any:
     self.error_on_dryrun()
     get, record = self._get_param, _find(self, self._get_param("CapacityReservationId"))
     identity = record["CapacityReservationId"]
+    _changeable(record)
     if record["State"] != "active":
         refuse("InvalidCapacityReservationState", f"The capacity reservation '{identity}' is {record['State']}.")
     used = record["TotalInstanceCount"] - record["AvailableInstanceCount"]
@@ -180,6 +209,7 @@ def modify_capacity_reservation(self: EC2Response) -> Any:
 def cancel_capacity_reservation(self: EC2Response) -> Any:
     self.error_on_dryrun()
     record = _find(self, self._get_param("CapacityReservationId"))
+    _changeable(record)
     if record["State"] == "active":
         _release(record, "cancelled")
     return ActionResult({"Return": True})
@@ -188,8 +218,8 @@ def cancel_capacity_reservation(self: EC2Response) -> Any:
 def get_groups_for_capacity_reservation(self: EC2Response) -> Any:
     record = _find(self, self._get_param("CapacityReservationId"))
     groups = resource_groups.groups_of(self.current_account, self.region, record["CapacityReservationArn"])
-    shown = [{"GroupArn": arn, "OwnerId": record["OwnerId"]} for arn in groups]
-    return ActionResult({"CapacityReservationGroups": shown})
+    found = [{"GroupArn": arn, "OwnerId": record["OwnerId"]} for arn in groups]
+    return ActionResult({"CapacityReservationGroups": found})
 
 
 def install() -> None:

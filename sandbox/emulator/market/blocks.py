@@ -1,9 +1,10 @@
-"""Offerings of Capacity Blocks; stock moto has none.
+"""Offerings of Capacity Blocks, and their purchase; stock moto has none.
 
 After "Find and purchase Capacity Blocks" and the API reference of DescribeCapacityBlockOfferings: up to 64 instances,
 whole days up to 14 and whole weeks up to 182 days, all end at 11:30 UTC, so that one that begins soon is a little
 shorter; up to six are shown, within eight weeks. Which types are sold so in which region is made up here: those below,
-wherever they are offered.
+wherever they are offered. A purchase takes no client token, so that the same offering can be bought twice; before it
+begins "the available capacity appears as zero" and a tag says how many it will have ("View Capacity Blocks").
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from moto.core.responses import ActionResult
 from moto.ec2.responses import EC2Response
 
 from sandbox.emulator.errors import refuse
+from sandbox.emulator.launch import reservations
 from sandbox.emulator.launch.checks import offering_zones
 from sandbox.emulator.market import prices
 from sandbox.emulator.market.spot import date_of
+from sandbox.emulator.records import new_tags, store
 from sandbox.emulator.state import CAPACITY
 
 Item = dict[str, Any]
 
 SOLD = ("trn1.32xlarge", "trn2.48xlarge", "p4d.24xlarge", "p5.48xlarge", "p5e.48xlarge", "p5en.48xlarge")
+# The store of those that were shown, which can be bought.
+OFFERINGS = "capacity_block_offerings"
+QUANTITY = "aws:ec2capacityreservation:incrementalRequestedQuantity"
 MOST = 64
 SHOWN = 6
 PAGE = 2
@@ -108,11 +114,43 @@ def describe_capacity_block_offerings(self: EC2Response) -> Any:
         for one in offerings(self.region, kind, count, hours, now)
         if first <= one["StartDate"] <= now + AHEAD and (last is None or one["EndDate"] <= last)
     ][:SHOWN]
+    store(self.ec2_backend, OFFERINGS).update({one["CapacityBlockOfferingId"]: one for one in shown})
     start = int(self._get_param("NextToken") or 0)
     stop = start + min(PAGE, int(self._get_param("MaxResults") or PAGE))
     more = str(stop) if stop < len(shown) else None
     return ActionResult({"CapacityBlockOfferings": shown[start:stop], "NextToken": more})
 
 
+def purchase_capacity_block(self: EC2Response) -> Any:
+    self.error_on_dryrun()
+    backend, now = self.ec2_backend, datetime.now(timezone.utc)
+    offering = store(backend, OFFERINGS).get(str(self._get_param("CapacityBlockOfferingId")))
+    if offering is None or offering["StartDate"] <= now:
+        refuse("InvalidParameterValue", "The Capacity Block offering does not exist or is no longer available.")
+    if not self._get_param("InstancePlatform"):
+        refuse("MissingParameter", "InstancePlatform must be given.")
+    kind, zone, count = offering["InstanceType"], offering["AvailabilityZone"], offering["InstanceCount"]
+    if CAPACITY.get((kind, zone), count) < count:
+        refuse("InvalidParameterValue", "The Capacity Block offering is no longer available.")
+    identity = reservations.add(
+        self,
+        kind,
+        zone,
+        InstancePlatform=self._get_param("InstancePlatform"),
+        State="scheduled",
+        ReservationType="capacity-block",
+        InstanceMatchCriteria="targeted",
+        StartDate=offering["StartDate"],
+        EndDate=offering["EndDate"],
+        EndDateType="limited",
+    )
+    if (kind, zone) in CAPACITY:
+        CAPACITY[(kind, zone)] -= count
+    backend.create_tags([identity], new_tags(self, "capacity-reservation"))
+    backend.tags[identity][QUANTITY] = str(count)
+    return reservations.shown(self, identity)
+
+
 def install() -> None:
-    EC2Response.describe_capacity_block_offerings = describe_capacity_block_offerings
+    for action in (describe_capacity_block_offerings, purchase_capacity_block):
+        setattr(EC2Response, action.__name__, action)

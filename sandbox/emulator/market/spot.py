@@ -69,7 +69,8 @@ def describe_spot_price_history(self: EC2Response) -> Any:
         for number, zone in enumerate(offering_zones(self.region, kind) if price else ()):
             for product in [one.removesuffix(VPC) for one in products] or PRODUCTS:
                 for hours, share in CHANGES:
-                    changed = now - timedelta(hours=hours)
+                    # The same for all pages of a listing.
+                    changed = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=hours)
                     if changed > end:
                         continue
                     # A zone that comes later costs a hundredth of the on-demand price more.

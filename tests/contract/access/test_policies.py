@@ -131,6 +131,10 @@ def test_capacity_reservations(cloud: Account) -> None:
     assert {one["market"] for one in found["options"]} == set(markets)
     assert "warnings" not in found
     user.run("capacity_reservation", **{**wanted, "count": 3}, resource_group="g2", tags={"team": "speech"})
+    block = {"name": "block", "cluster_name": "c1", "instance_type": "trn1.32xlarge", "block_hours": 24}
+    block.update(ends_before="2099-01-01", accept_price_up_to=2000, purchase_pause=0)
+    assert "UnauthorizedOperation" in user.without("BuyCapacityBlocks", "capacity_reservation", **block)
+    user.run("capacity_reservation", **block)
     theirs = cloud.ec2.create_capacity_reservation(
         InstanceType="trn1.32xlarge",
         InstancePlatform="Linux/UNIX",

@@ -70,6 +70,10 @@ def test_what_the_services_refuse(lab: Any) -> None:
         ("InvalidParameterValue", lambda: blocks(**{**wanted, "InstanceType": "trn1.2xlarge"})),
         ("InvalidParameterValue", lambda: blocks(**wanted, StartDateRange=now, EndDateRange=now - timedelta(hours=1))),
         ("MissingParameter", lambda: blocks(InstanceCount=2, CapacityDurationHours=24)),
+        (
+            "InvalidParameterValue",
+            lambda: ec2.purchase_capacity_block(CapacityBlockOfferingId="cb-1", InstancePlatform="Linux/UNIX"),
+        ),
         ("MissingParameter", lambda: scores(TargetCapacity=2)),
         ("InvalidParameterValue", lambda: scores(TargetCapacity=2, InstanceTypes=["trn1.33xlarge"])),
         ("InvalidParameterValue", lambda: scores(TargetCapacity=2, InstanceTypes=[TYPE], RegionNames=["us-west-9"])),

@@ -1,0 +1,110 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Buying a Capacity Block once: look, choose, look again, buy. What is not certain is never asked for twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import block, calls, calls_market
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
+
+Result = dict[str, Any]
+
+
+class CapacityBlock:
+    """One Capacity Block; ``maker`` is a client of EC2 that does not repeat a call by itself."""
+
+    def __init__(
+        self,
+        client: ec2.Client,
+        maker: ec2.Client,
+        params: Mapping[str, Any],
+        check_mode: bool,
+        warn: Callable[[str], None],
+    ) -> None:
+        self._client, self._maker, self._check_mode, self._warn = client, maker, check_mode, warn
+        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
+        for option in ("name", "owner", "instance_type", "availability_zone", "availability_zone_id", "end_date"):
+            self._params[option] = params.get(option) or None
+
+    def run(self) -> Result:
+        """Have the block; returns the module's result. Raises TrainiumError."""
+        params = self._params
+        block.check_arguments(params, datetime.now(timezone.utc))
+        there = self._bought()
+        if there:
+            return self._result(there, there, {}, False)
+        request = block.offers.offerings_request(block.wanted_of(params))
+        offered = calls_market.block_offerings(self._client, request)
+        option = block.choose(offered, params, self._client.meta.region_name)
+        if params["accept_price_up_to"] is None:
+            if not self._check_mode:
+                raise TrainiumError(block.not_accepted(option), offering=option)
+            self._warn(f"Without check mode {block.not_accepted(option)}.")
+        if self._check_mode:
+            return self._result({}, block.predicted(option, params), option, True)
+        # The purchase of a run that was killed a moment ago may not be visible yet, and no token would tell.
+        there = self._seen(params["purchase_pause"])
+        if there:
+            return self._result(there, there, {}, False)
+        return self._result({}, self._buy(option), option, True)
+
+    def _bought(self) -> planner.Reservation | None:
+        filters = {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}
+        filters[f"tag:{planner.RESERVATION_TAG}"] = self._params["name"]
+        found = [planner.reservation_of(item) for item in calls.describe(self._client, filters)]
+        for item in found:
+            if item["state"] in planner.LIVING:
+                check_ours(item["tags"], self._params, f"the reservation {item['capacity_reservation_id']}")
+        there = block.bought(found, self._params)
+        if there and there["state"] == "expired":
+            self._warn(f"{there['capacity_reservation_id']} has ended at {there['end_date']}; nothing is bought again.")
+        return there
+
+    def _seen(self, seconds: float) -> planner.Reservation | None:
+        for _passed in looks(seconds):
+            there = self._bought()
+            if there:
+                return there
+        return None
+
+    def _buy(self, option: block.Option) -> planner.Reservation:
+        try:
+            return planner.reservation_of(calls_market.purchase(self._maker, block.purchase(option, self._params)))
+        except AwsCallError as error:
+            if error.code and not error.transient:
+                raise TrainiumError(f"{error}; nothing was bought", **error.details) from error
+            # EC2 may have sold it, and only its answer was lost.
+            there = self._seen(self._params["wait_timeout"])
+            if there:
+                return there
+            raise TrainiumError(
+                f"{error}; whether the Capacity Block {block.said(option)} was bought is not known, since no "
+                f"reservation shows the tags of {self._params['name']}: look at the account's Capacity Reservations "
+                "before you run this again",
+                **error.details,
+            ) from error
+
+    def _result(
+        self, before: planner.Reservation, after: planner.Reservation, option: block.Option, changed: bool
+    ) -> Result:
+        shown = {**after, "resource_groups": []}
+        return {
+            "changed": changed,
+            "capacity_reservation": shown,
+            "capacity_reservation_id": after["capacity_reservation_id"],
+            "arn": after["arn"],
+            "available_count": after["available_count"],
+            "resource_group_arn": "",
+            "cancelled": [],
+            "deleted_groups": [],
+            "kept_groups": [],
+            "offering": option,
+            "diff": {"before": {**before, "resource_groups": []} if before else {}, "after": shown},
+        }
