@@ -142,7 +142,8 @@ options:
     default: 60
     version_added: 0.2.0
   wait:
-    description: Whether to wait until the reservation is active.
+    description:
+      - Whether to wait until the reservation is active. A Capacity Block, which begins later, is not waited for.
     type: bool
     default: true
   wait_timeout:
