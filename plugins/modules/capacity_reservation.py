@@ -21,7 +21,9 @@ description:
     cancelled or changed,) and nothing is bought without O(accept_price_up_to). O(state=absent) leaves it, and says so.
   - EC2's purchase takes no client token. A block that was bought for O(name) of O(cluster_name) in the time from
     O(starts_after) to O(ends_before) is found by its tags and not bought again, also when it has ended. Two runs at the
-    same moment could both buy.
+    same moment could both buy, and so could a run in another region.
+  - AWS does not say for how long it shows a block that has ended. Let O(ends_before) be a fixed date and no later than
+    needed, or take the task away when the block is bought.
 extends_documentation_fragment:
   - trainium.cluster.attributes
   - trainium.cluster.attributes.aws
@@ -368,7 +370,8 @@ def main() -> None:
     try:
         client = module.client("ec2")
         # Missing capacity comes as a server error, and asking again at once would not help.
-        maker = module.client("ec2", config={"retries": {"max_attempts": 0}})
+        # Given so, since the user's aws_config wins over ``config``, and would repeat what is paid for.
+        maker = module.client("ec2", aws_config={**(module.params["aws_config"] or {}), "retries": {"max_attempts": 0}})
         params, said = module.params, (module.check_mode, module.warn)
         runner: CapacityBlock | CapacityReservation
         if params["block_hours"] is not None and params["state"] == "present":

@@ -31,8 +31,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 Option = dict[str, Any]
 
 MOST = 64
-# States of a block that nobody has: the payment failed, or EC2 took it back.
-_NOT_BOUGHT = ("payment-failed", "failed", "cancelled", "unsupported", "unavailable")
+# States of a block that nobody has: the payment failed, or EC2 took it back. One that is unavailable was paid for.
+_NOT_BOUGHT = ("payment-failed", "failed", "cancelled", "unsupported")
 # Options of an On-Demand Capacity Reservation alone, and their defaults.
 _NOT_OF_BLOCKS: dict[str, Any] = {
     "availability_zone_id": None,
@@ -60,6 +60,8 @@ def check_arguments(params: Params, now: datetime) -> None:
     check_names(params, ("name", "cluster_name"))
     check_tags(params.get("tags"), "EC2")
     check_timeout(params)
+    if params["purchase_pause"] < 0:
+        raise TrainiumError(f"purchase_pause is {params['purchase_pause']}; give a number of seconds, 0 or more")
     for option in ("name", "instance_type"):
         if not params.get(option):
             raise TrainiumError(f"{option} is missing; a Capacity Block needs it")
@@ -111,18 +113,28 @@ def bought(found: Iterable[Reservation], params: Params) -> Reservation | None:
     return mine[0] if mine else None
 
 
+def _is_wanted(item: Option, params: Params) -> bool:
+    """Whether an offering says itself that it is what was asked for; what is paid for is never guessed."""
+    return (
+        item.get("InstanceType") == params["instance_type"]
+        and item.get("InstanceCount") == params["count"]
+        and item.get("Tenancy", "default") == "default"
+    )
+
+
 def choose(offerings: Iterable[Option], params: Params, region: str) -> Option:
     """The offering to buy: the lowest price for an hour, and of these the soonest.
 
     Where a price is accepted, of those that do not cost more. Raises TrainiumError where there is none.
     """
-    found = offers.only_zones(region, ())._replace(blocks=list(offerings))
+    found = offers.only_zones(region, ())._replace(blocks=[item for item in offerings if _is_wanted(item, params)])
     zone, accepted = params.get("availability_zone"), params["accept_price_up_to"]
     fitting = [
         option
         for option in offers.options([found], wanted_of(params))
-        if option["count"] == params["count"]
-        and option["price_total"] is not None
+        if option["price_total"] is not None
+        and option["starts_at"] >= instant(params["starts_after"])
+        and option["ends_at"] <= instant(params["ends_before"])
         and zone in (None, option["availability_zone"])
     ]
     what = f"{params['count']} x {params['instance_type']} for {params['block_hours']} hours"

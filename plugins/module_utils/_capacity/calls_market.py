@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     one_call,
     pages,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
 # For what may not be reached from here: without it botocore tries for minutes. What is throttled is asked again all the
 # same.
@@ -69,5 +70,15 @@ def block_offerings(client: Client, request: Mapping[str, Any]) -> list[Item]:
 
 @one_call("buy the Capacity Block")
 def purchase(client: Client, request: Mapping[str, Any]) -> Item:
-    """The reservation of a block. Not safe to repeat, here or in ``client``, since there is no client token."""
-    return dict(client.purchase_capacity_block(**request)["CapacityReservation"])
+    """The reservation of a block. Not safe to repeat, here or in ``client``, since there is no client token.
+
+    Empty where the answer does not say.
+    """
+    return dict(client.purchase_capacity_block(**request).get("CapacityReservation") or {})
+
+
+def was_refused(error: AwsCallError) -> bool:
+    """Whether AWS said itself that it did nothing: an error of the client's, not one of AWS's or of the way."""
+    answer = getattr(error.__cause__, "response", None) or {}
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return bool(error.code) and not error.transient and 400 <= status < 500 and status != 408

@@ -63,8 +63,11 @@ class CapacityBlock:
             if item["state"] in planner.LIVING:
                 check_ours(item["tags"], self._params, f"the reservation {item['capacity_reservation_id']}")
         there = block.bought(found, self._params)
-        if there and there["state"] == "expired":
-            self._warn(f"{there['capacity_reservation_id']} has ended at {there['end_date']}; nothing is bought again.")
+        if there and there["state"] not in planner.LIVING:
+            self._warn(
+                f"{there['capacity_reservation_id']}, which ends at {there['end_date']}, is {there['state']}; nothing "
+                "is bought again."
+            )
         return there
 
     def _seen(self, seconds: float) -> planner.Reservation | None:
@@ -76,20 +79,31 @@ class CapacityBlock:
 
     def _buy(self, option: block.Option) -> planner.Reservation:
         try:
-            return planner.reservation_of(calls_market.purchase(self._maker, block.purchase(option, self._params)))
+            made = calls_market.purchase(self._maker, block.purchase(option, self._params))
+            problem = AwsCallError("AWS's answer to the purchase names no reservation")
         except AwsCallError as error:
-            if error.code and not error.transient:
+            if calls_market.was_refused(error):
                 raise TrainiumError(f"{error}; nothing was bought", **error.details) from error
-            # EC2 may have sold it, and only its answer was lost.
+            made, problem = {}, error
+        if made.get("CapacityReservationId"):
+            return planner.reservation_of(made)
+        # EC2 may have sold it, and only its answer was lost.
+        return self._after(problem, option)
+
+    def _after(self, problem: AwsCallError, option: block.Option) -> planner.Reservation:
+        """The block of a purchase that ended nobody knows how. Raises where it does not show."""
+        why = f"no reservation shows the tags of {self._params['name']}"
+        try:
             there = self._seen(self._params["wait_timeout"])
-            if there:
-                return there
-            raise TrainiumError(
-                f"{error}; whether the Capacity Block {block.said(option)} was bought is not known, since no "
-                f"reservation shows the tags of {self._params['name']}: look at the account's Capacity Reservations "
-                "before you run this again",
-                **error.details,
-            ) from error
+        except TrainiumError as error:
+            there, why = None, str(error)
+        if there:
+            return there
+        raise TrainiumError(
+            f"{problem}; whether the Capacity Block {block.said(option)} was bought is not known, since {why}: look at "
+            "the account's Capacity Reservations before you run this again",
+            **problem.details,
+        )
 
     def _result(
         self, before: planner.Reservation, after: planner.Reservation, option: block.Option, changed: bool

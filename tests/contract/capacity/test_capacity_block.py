@@ -144,6 +144,21 @@ def test_what_is_not_known_is_said_and_not_tried_again(blocks: Blocks) -> None:
     assert blocks.purchases() == 2
 
 
+def test_the_users_own_retries_do_not_buy_again(blocks: Blocks) -> None:
+    """aws_config wins over a module's own, and EC2 may have sold the block before it answers that it failed."""
+    blocks.cloud.api.fault("PurchaseCapacityBlock", "InternalError", after=True, status=500, times=3)
+    blocks.run(aws_config={"retries": {"max_attempts": 3}})
+    assert len(blocks.shown()) == blocks.purchases() == 1
+
+
+def test_an_unknown_error_of_the_server_is_not_taken_for_a_refusal(blocks: Blocks) -> None:
+    blocks.cloud.api.fault("PurchaseCapacityBlock", "Strange", after=True, status=500)
+    assert blocks.run()["capacity_reservation"]["capacity_block"]
+    blocks.cloud.api.fault("PurchaseCapacityBlock", "Strange", status=500)
+    assert "was bought is not known" in blocks.refused(name="other", wait_timeout=1)
+    assert blocks.purchases() == 2
+
+
 def test_another_one_of_the_name_is_refused(blocks: Blocks) -> None:
     made = blocks.run(name="a")["capacity_reservation_id"]
     assert f"{made} was bought with count 4, not 2, which EC2 cannot change" in blocks.refused(name="a", count=2)

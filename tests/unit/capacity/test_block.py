@@ -28,6 +28,7 @@ PARAMS: Item = {
     "accept_price_up_to": 2000.0,
     "tags": {},
     "wait_timeout": 300,
+    "purchase_pause": 60,
 }
 
 
@@ -36,6 +37,7 @@ def offering(day: int, fee: str, hours: int = 48, **more: Any) -> Item:
     return {
         "CapacityBlockOfferingId": f"cb-{day}-{hours}",
         "AvailabilityZone": "us-west-2d",
+        "InstanceType": "trn1.32xlarge",
         "InstanceCount": 4,
         "StartDate": start,
         "EndDate": start + timedelta(hours=hours),
@@ -72,7 +74,7 @@ OFFERINGS = st.lists(
         st.decimals("100", "5000", places=2).map(str) | st.just("nothing"),
         st.sampled_from([47, 48]),
         InstanceCount=st.sampled_from([4, 4, 8]),
-        CurrencyCode=st.sampled_from(["USD", "USD", "CNY"]),
+        CurrencyCode=st.sampled_from(["USD", "USD", "CNY", None]),
     ),
     max_size=6,
 )
@@ -81,6 +83,8 @@ OFFERINGS = st.lists(
 @given(OFFERINGS, st.none() | st.floats(0, 6000))
 def test_nothing_above_the_accepted_price_is_chosen(offered: list[Item], accepted: float | None) -> None:
     priced = [one for one in offered if one["CurrencyCode"] == "USD" and one["UpfrontFee"] != "nothing"]
+    # The window ends at the beginning of the 20th.
+    priced = [one for one in priced if one["EndDate"] <= datetime(2026, 12, 20, tzinfo=timezone.utc)]
     fees = [float(one["UpfrontFee"]) for one in priced if one["InstanceCount"] == 4]
     params = {**PARAMS, "accept_price_up_to": accepted}
     if not [fee for fee in fees if accepted is None or fee <= accepted]:
@@ -93,6 +97,38 @@ def test_nothing_above_the_accepted_price_is_chosen(offered: list[Item], accepte
     assert chosen["count"] == 4
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"CurrencyCode": None},
+        {"CurrencyCode": "CNY"},
+        {"UpfrontFee": None},
+        {"UpfrontFee": "NaN"},
+        {"InstanceCount": None},
+        {"InstanceCount": 3},
+        {"InstanceType": "trn1.2xlarge"},
+        {"InstanceType": None},
+        {"Tenancy": "dedicated"},
+        {"StartDate": datetime(2026, 11, 30, tzinfo=timezone.utc)},
+        {"EndDate": datetime(2026, 12, 21, tzinfo=timezone.utc)},
+        {"StartDate": None},
+        {"EndDate": None},
+        {"CapacityBlockOfferingId": None},
+        {"CapacityBlockOfferingSegments": [{"AvailabilityZone": "us-west-2b"}, {"AvailabilityZone": "us-west-2d"}]},
+    ],
+)
+def test_an_offering_that_is_not_wholly_what_was_asked_for_is_not_bought(change: Item) -> None:
+    dear = offering(3, "1900")
+    assert block.choose([{**offering(3, "1"), **change}, dear], PARAMS, "us-west-2")["price_total"] == 1900
+    with pytest.raises(TrainiumError, match="EC2 offers no Capacity Block"):
+        block.choose([{**offering(3, "1"), **change}], PARAMS, "us-west-2")
+
+
+def test_a_pause_before_the_purchase_is_no_less_than_none() -> None:
+    with pytest.raises(TrainiumError, match="purchase_pause is -1; give a number of seconds"):
+        block.check_arguments({**PARAMS, "purchase_pause": -1}, FIRST)
+
+
 def test_the_lowest_price_for_an_hour_and_then_the_soonest() -> None:
     chosen = block.choose([offering(9, "960"), offering(3, "960"), offering(1, "950", 47)], PARAMS, "us-west-2")
     assert chosen["id"] == "cb-3-48"
@@ -100,13 +136,13 @@ def test_the_lowest_price_for_an_hour_and_then_the_soonest() -> None:
     assert block.choose([offering(3, "960"), offering(1, "950", 47)], cheap, "us-west-2")["id"] == "cb-1-47"
 
 
-@given(st.integers(-5, 25), st.sampled_from(["scheduled", "active", "payment-pending", "expired"]))
+@given(st.integers(-5, 25), st.sampled_from(["scheduled", "active", "payment-pending", "expired", "unavailable"]))
 def test_what_was_bought_for_the_window_is_never_bought_again(day: int, state: str) -> None:
     there = reservation(day, state)
     # The window ends at the beginning of the 20th.
     if 0 <= day <= 16:
         assert block.bought([there], PARAMS) == there
-    elif state == "expired":
+    elif state in ("expired", "unavailable"):
         assert block.bought([there], PARAMS) is None
     else:
         with pytest.raises(TrainiumError, match="nothing was bought"):
