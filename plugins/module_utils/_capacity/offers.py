@@ -28,6 +28,7 @@ NOT_ENABLED = ("AuthFailure", "OptInRequired", "UnrecognizedClientException", "I
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+")
 # "1-day increments up to 14 days, and in 7-day increments up to 182 days" (API reference).
 _MOST_DAYS, _MOST_WEEKS = 14, 26
+_SEGMENTS = "CapacityBlockOfferingSegments"
 
 
 class Wanted(NamedTuple):
@@ -76,7 +77,7 @@ def check_arguments(wanted: Wanted, regions: Iterable[str], now: datetime) -> No
     for option, text in dates.items():
         try:
             read[option] = instant(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise TrainiumError(f"{option} is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
     if read["ends_before"] and read["ends_before"] <= (read["starts_after"] or instant(now)):
         raise TrainiumError(
@@ -99,16 +100,16 @@ def current_prices(history: Iterable[Item]) -> dict[str, Decimal]:
     """The last price of each zone in a spot price history."""
     last: dict[str, tuple[datetime, Decimal]] = {}
     for item in history:
-        price, zone, when = dollars(item["SpotPrice"]), item["AvailabilityZone"], item["Timestamp"]
-        if price is not None and (zone not in last or last[zone][0] < when):
+        price, zone, when = dollars(item.get("SpotPrice")), item.get("AvailabilityZone"), item.get("Timestamp")
+        if price is not None and zone and when and (zone not in last or last[zone][0] < when):
             last[zone] = (when, price)
     return {zone: price for zone, (_when, price) in last.items()}
 
 
 def scores_of(scores: Iterable[Item], names: Mapping[str, str]) -> dict[str, int]:
     """Placement scores by the names of the zones; ``names`` has them by their ids."""
-    found = ((names.get(item.get("AvailabilityZoneId", "")), item["Score"]) for item in scores)
-    return {name: int(score) for name, score in found if name}
+    found = ((names.get(item.get("AvailabilityZoneId", "")), item.get("Score")) for item in scores)
+    return {name: int(score) for name, score in found if name and score}
 
 
 def left_out(region: str, code: str, reason: str, sentence: str) -> str:
@@ -160,7 +161,7 @@ def _of_region(found: Found, wanted: Wanted) -> Iterable[Item]:
             lack = _lack(found, wanted, "on-demand")
             yield _option(found, wanted, "on-demand", zone, found.on_demand, obstacle=lack)
     if "capacity-block" in wanted.markets:
-        yield from (_block(found, item, wanted) for item in found.blocks)
+        yield from (_block(found, item, wanted) for item in found.blocks if _is_whole(item))
 
 
 def _lack(found: Found, wanted: Wanted, market: str) -> str:
@@ -194,14 +195,26 @@ def _number(amount: Decimal) -> float:
 
 
 def _is_usable(item: Item) -> bool:
-    """Whether Linux can be launched into a reservation, now or when it begins."""
-    return item.get("InstancePlatform", "Linux/UNIX") == "Linux/UNIX" and item["State"] in ("active", "scheduled")
+    """Whether nodes, which have Linux and no hardware of their own, can be launched into it, now or when it begins."""
+    return (
+        bool(item.get("CapacityReservationId"))
+        and item.get("InstancePlatform", "Linux/UNIX") == "Linux/UNIX"
+        and item.get("Tenancy", "default") == "default"
+        and item.get("State") in ("active", "scheduled")
+    )
+
+
+def _is_whole(item: Item) -> bool:
+    """Whether an offering says what it is and when; its fields are optional. One of several parts may be in several
+    zones, and what it says of itself then is not documented."""
+    dates = [item.get("StartDate"), item.get("EndDate")]
+    return bool(item.get("CapacityBlockOfferingId")) and all(dates) and len(item.get(_SEGMENTS) or ()) <= 1
 
 
 def _reserved(found: Found, item: Item, wanted: Wanted) -> Item:
     """A reservation of the account's own, which is paid for already."""
     active = item["State"] == "active"
-    free = int(item["AvailableInstanceCount"]) if active else promised(item)
+    free = int(item.get("AvailableInstanceCount") or 0) if active else promised(item)
     place = item.get("AvailabilityZone") or ""
     lack = "" if free >= wanted.number else f"{item['CapacityReservationId']} has room for {free} of {wanted.number}"
     return _option(
@@ -221,7 +234,7 @@ def _block(found: Found, item: Item, wanted: Wanted) -> Item:
     """An offering: all of it is paid in advance."""
     start, end = item["StartDate"].astimezone(timezone.utc), item["EndDate"].astimezone(timezone.utc)
     hours = Decimal(int((end - start).total_seconds())) / 3600
-    fee = dollars(item.get("UpfrontFee")) if item.get("CurrencyCode") in (None, "USD") else None
+    fee = dollars(item.get("UpfrontFee")) if item.get("CurrencyCode") == "USD" else None
     by_hour = None if fee is None or hours <= 0 else fee / hours
     return {
         **_option(found, wanted, "capacity-block", item.get("AvailabilityZone") or "", None),

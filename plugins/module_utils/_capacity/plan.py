@@ -163,7 +163,7 @@ def _check_end(params: Params, now: datetime) -> None:
     text = params.get("end_date")
     try:
         end = instant(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise TrainiumError(f"end_date is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
     if end and end <= instant(now):
         raise TrainiumError(f"end_date {end} has passed; give a date in the future, or none for no end")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 Item = dict[str, Any]
 
 SERVICE = "AmazonEC2"
+MOST = 10**9
 # Where the price list is served. Other partitions than ``aws`` have none that gives US dollars.
 REGIONS = ("us-east-1", "eu-central-1", "ap-south-1")
 _ELSEWHERE = ("cn-", "us-gov-", "us-iso", "eu-isoe-", "eusc-")
@@ -95,7 +96,8 @@ def dollars(value: Any) -> Decimal | None:
         amount = Decimal(str(value))
     except InvalidOperation:
         return None
-    return amount if amount.is_finite() and amount >= 0 else None
+    # Beyond that it is a mistake, and from 10^26 on Decimal could not round it.
+    return amount if amount.is_finite() and 0 <= amount < MOST else None
 
 
 def shown(price: Decimal) -> str:

@@ -154,6 +154,32 @@ def test_an_offering_is_told_with_its_whole_price_and_that_of_an_hour() -> None:
     assert (told["price_total"], told["price_per_hour"]) == (None, None)
 
 
+ANSWERS = {
+    "reservations": reservation(Tags=[], EndDate=NOW, StartDate=NOW, ReservationType="capacity-block"),
+    "blocks": offering(),
+}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ANSWERS for field in ANSWERS[kind]])
+def test_an_answer_that_lacks_a_field_is_no_traceback(kind: str, field: str) -> None:
+    less = {key: value for key, value in ANSWERS[kind].items() if key != field}
+    told = offers.options([found(**{kind: [less, ANSWERS[kind]]})], WANTED)
+    market = {"reservations": "reservation", "blocks": "capacity-block"}[kind]
+    assert 1 <= len([one for one in told if one["market"] == market]) <= 2
+
+
+def test_prices_and_scores_that_lack_a_field_are_left_aside() -> None:
+    whole = {"AvailabilityZone": "a", "SpotPrice": "7", "Timestamp": NOW}
+    less = [{key: value for key, value in whole.items() if key != field} for field in whole]
+    assert offers.current_prices([*less, whole]) == {"a": Decimal(7)}
+    assert offers.scores_of([{}, {"AvailabilityZoneId": "z"}], {"z": "a"}) == {}
+
+
+def test_hardware_of_ones_own_is_not_for_nodes() -> None:
+    wanted = WANTED._replace(markets=frozenset(["reservation"]))
+    assert offers.options([found(reservations=[reservation(Tenancy="dedicated")])], wanted) == []
+
+
 def test_the_last_price_of_a_history_holds() -> None:
     history = [
         {"AvailabilityZone": zone, "SpotPrice": price, "Timestamp": NOW - timedelta(hours=hours)}
@@ -176,6 +202,12 @@ def test_the_lengths_of_blocks_are_those_that_AWS_sells(hours: int) -> None:  # 
     else:
         with pytest.raises(TrainiumError, match=r"block_hours is -?\d+; .* multiple of 24"):
             offers.check_arguments(wanted, ["us-west-2"], NOW)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "soon"])
+def test_what_is_no_date(text: str) -> None:
+    with pytest.raises(TrainiumError, match=r"starts_after is .* which is no date such as"):
+        offers.check_arguments(WANTED._replace(starts_after=text), [], NOW)
 
 
 def test_a_span_that_ends_before_it_begins_is_refused() -> None:

@@ -66,7 +66,7 @@ def test_where_the_price_list_is(region: str, asked: str) -> None:
     assert prices.asked_in(region) == asked
 
 
-@pytest.mark.parametrize("text", ["-1", "much", "", "NaN", "Infinity", None])
+@pytest.mark.parametrize("text", ["-1", "much", "", "NaN", "Infinity", None, "1e30", 10**9])
 def test_what_is_no_amount(text: Any) -> None:
     assert prices.dollars(text) is None
 
