@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
@@ -43,7 +44,10 @@ def spot_prices(client: Client, kind: str, now: datetime) -> list[Item]:
 
 @one_call("tell the placement scores")
 def placement_scores(client: Client, kind: str, count: int) -> list[Item]:
-    """The scores of the zones of the client's region."""
+    """The scores of the zones of the client's region.
+
+    One call could name ten regions, but answers with the ten best zones of all of them.
+    """
     found = pages(
         client,
         "get_spot_placement_scores",
@@ -57,6 +61,7 @@ def placement_scores(client: Client, kind: str, count: int) -> list[Item]:
 
 
 @one_call("list the zones")
+@retried
 def zone_names(client: Client) -> dict[str, str]:
     """The names of the region's zones by their ids; scores have ids."""
     found = client.describe_availability_zones(Filters=filters_of({"zone-type": "availability-zone"}))

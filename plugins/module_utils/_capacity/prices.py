@@ -9,6 +9,7 @@ Capacity Block, a reservation and dedicated hardware are products of the same ty
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any, NamedTuple
@@ -27,15 +28,29 @@ _LINUX = {
     "capacitystatus": "Used",
     "marketoption": "OnDemand",
 }
-_GATEWAY_HOURS = "NatGateway-Hours"
+_ANY = re.compile("")
+# ``USW2-NatGateway-Hours``; what is called RegionalNatGateway is another product.
+_GATEWAY_HOURS = re.compile(r"(^|-)NatGateway-Hours$")
 
 
 class Line(NamedTuple):
-    """Something that is billed by the hour: ``price`` for all ``number`` of it, None where it is not known."""
+    """Something that is billed by the hour: ``price`` for all ``number`` of it, None where it is not known.
+
+    ``own``: it is a price that the user gave.
+    """
 
     what: str
     number: int
     price: Decimal | None
+    own: bool = False
+
+
+class Nodes(NamedTuple):
+    """How nodes are had: on which market, how many of them always run, and whether a reservation is billed anyway."""
+
+    market: str
+    least: int
+    reserved: bool = False
 
 
 def asked_in(region: str) -> str:
@@ -63,20 +78,20 @@ def of_gateway(region: str) -> list[Item]:
     return _filters({"productFamily": "NAT Gateway", "regionCode": region})
 
 
-def hourly(texts: Iterable[str], usage: str = "") -> Decimal | None:
+def hourly(texts: Iterable[str], usage: re.Pattern[str] = _ANY) -> Decimal | None:
     """US dollars an hour on demand; None where no product has such a price.
 
-    ``usage`` is how the product's usage type ends. The highest of several: what is said should not be too little.
+    ``usage`` is what the product's usage type has. The highest of several: what is said should not be too little.
     """
     found = (price for text in texts for price in _hours(text, usage))
     return max(found, default=None)
 
 
-def _hours(text: str, usage: str) -> list[Decimal]:
+def _hours(text: str, usage: re.Pattern[str]) -> list[Decimal]:
     """The prices of an hour in one product; none where the text is not what AWS documents."""
     try:
         product = json.loads(text)
-        if not product["product"]["attributes"].get("usagetype", "").endswith(usage):
+        if not usage.search(product["product"]["attributes"].get("usagetype", "")):
             return []
         terms = product["terms"].get("OnDemand", {}).values()
         dimensions = [one for term in terms for one in term["priceDimensions"].values()]
@@ -115,22 +130,42 @@ def _list(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def sentence(nodes: Line, others: Sequence[Line], region: str, market: str) -> str:
-    """What a cluster costs an hour: its nodes on demand, and of what else it has what is known."""
+def _of_nodes(nodes: Line, region: str, how: Nodes) -> str:
     text = f"{nodes.number} {nodes.what} in {region} {'costs' if nodes.number == 1 else 'cost'}"
-    if market == "capacity-block":
+    if how.market == "capacity-block":
         # Paid when the block was bought.
-        text += " nothing more in the Capacity Block, which is paid in advance"
-    elif nodes.price is None:
-        text = f"AWS's price list does not say what {text} an hour"
-    else:
-        text += f" {shown(nodes.price)} USD an hour on demand"
-        text += ", and at most that on the spot market" if market == "spot" else ""
+        return f"{text} nothing more in the Capacity Block, which is paid in advance"
+    if nodes.price is None:
+        return f"AWS's price list does not say what {text} an hour; set trainium_price_per_hour"
+    text += f" {shown(nodes.price)} USD an hour {'by trainium_price_per_hour' if nodes.own else 'on demand'}"
+    if how.market == "spot" and not nodes.own:
+        text += ", and at most that on the spot market"
+    if how.reserved:
+        return f"{text}, which the capacity reservation costs with or without them"
+    if how.least >= nodes.number:
+        return text
+    always = "nothing while none does"
+    if how.least:
+        price = shown(nodes.price * how.least / nodes.number)
+        always = f"{price} USD while only {how.least} of them {'runs' if how.least == 1 else 'run'}"
+    return f"{text} while all of them run, and {always}"
+
+
+def sentence(nodes: Line, others: Sequence[Line], region: str, how: Nodes, trouble: str = "") -> str:
+    """What a cluster costs an hour: its nodes, and of what else it has what is known.
+
+    ``trouble`` is why prices could not be asked, part of a sentence.
+    """
+    text = _of_nodes(nodes, region, how)
+    if trouble and nodes.price is None and how.market != "capacity-block":
+        text = f"What {nodes.number} {nodes.what} in {region} cost an hour is not known"
     known = [line for line in others if line.price is not None]
     for line in known:
         text += f"; {line.what} {shown(line.price or Decimal(0))} USD an hour"
     whole = [line.price for line in (nodes, *known) if line.price is not None]
-    if known and nodes.price is not None and market == "on-demand":
-        text += f"; together {shown(sum(whole, Decimal(0)))} USD an hour"
+    if known and nodes.price is not None and (how.market == "on-demand" or nodes.own):
+        most = "" if how.reserved or how.least >= nodes.number else "at most "
+        text += f"; together {most}{shown(sum(whole, Decimal(0)))} USD an hour"
     missing = [line.what for line in others if line.price is None]
-    return f"{text}. Not in it: {_list([*missing, 'storage', 'addresses', 'traffic'])}."
+    text += f". Not in it: {_list([*missing, 'storage', 'addresses', 'traffic'])}."
+    return f"{text} Not all prices are known: {trouble}." if trouble else text

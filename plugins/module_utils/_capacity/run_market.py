@@ -109,25 +109,48 @@ def on_demand(pricing: ec2.Client | None, kind: str, region: str) -> Decimal | N
     return prices.hourly(calls_market.products(pricing, prices.of_instance(kind, region)))
 
 
+class Cost(NamedTuple):
+    """``lines`` of what is billed by the hour; ``trouble`` is why some have no price, '' where AWS answered."""
+
+    lines: list[prices.Line]
+    trouble: str
+
+
 def cost(
     pricing: ec2.Client | None,
     region: str,
     nodes: Iterable[tuple[str, str, int]],
     gateways: int,
     own: Mapping[str, Decimal],
-) -> list[prices.Line]:
+) -> Cost:
     """A line for each of ``nodes`` (what to call it, type, count), by ``own`` prices where they name the type; and one
-    for NAT gateways.
+    for NAT gateways. What has no type is not asked for.
 
-    Raises AwsCallError where the price list must not be asked.
+    Whoever must not ask for one price must not ask for another, so that a failure is the last question.
     """
+    troubles: list[str] = []
+    known: dict[str, Decimal | None] = {**own, "": None}
+
+    def price_of(kind: str, ask: Callable[[], Decimal | None]) -> Decimal | None:
+        if kind not in known and not troubles:
+            try:
+                known[kind] = ask()
+            except AwsCallError as error:
+                troubles.append(str(error))
+        return known.get(kind)
+
     lines = []
     for what, kind, count in nodes:
-        price = own[kind] if kind in own else on_demand(pricing, kind, region)
-        lines.append(prices.Line(what, count, None if price is None else price * count))
+        price = price_of(kind, partial(on_demand, pricing, kind, region))
+        lines.append(prices.Line(what, count, None if price is None else price * count, kind in own))
     if gateways:
-        texts = calls_market.products(pricing, prices.of_gateway(region)) if pricing else []
-        price = prices.gateway_hourly(texts)
+        price = price_of("NAT gateway", partial(_gateway, pricing, region))
         what = "a NAT gateway" if gateways == 1 else f"{gateways} NAT gateways"
         lines.append(prices.Line(what, gateways, None if price is None else price * gateways))
-    return lines
+    return Cost(lines, "".join(troubles))
+
+
+def _gateway(pricing: ec2.Client | None, region: str) -> Decimal | None:
+    if pricing is None:
+        return None
+    return prices.gateway_hourly(calls_market.products(pricing, prices.of_gateway(region)))

@@ -21,8 +21,8 @@ Client = Any
 Item = dict[str, Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# For a call that is throttled: once more, after growing pauses.
-retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20)
+# For a call that is throttled: once more, after growing pauses. amazon.aws does not know the code of JSON services.
+retried = AWSRetry.jittered_backoff(retries=6, delay=1, max_delay=20, catch_extra_error_codes=["ThrottlingException"])
 
 # Codes with which the same call may succeed soon. Where a failure says nothing, botocore takes the HTTP status as code.
 TRANSIENT_CODES = (

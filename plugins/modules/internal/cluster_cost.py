@@ -10,7 +10,7 @@ version_added: 0.2.0
 short_description: What a cluster costs an hour, by AWS's price list
 description:
   - Puts into one sentence what the nodes, the head node and the NAT gateways of a cluster cost an hour on demand.
-  - It never fails where the price list cannot be asked; the sentence says so.
+  - It never fails where the price list cannot be asked; the sentence says so, with the prices that are known.
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
   - trainium.cluster.aws
@@ -32,6 +32,21 @@ options:
     description: The type of the head node beside them. If it is empty, there is none.
     type: str
     default: ""
+  least:
+    description: How many of the nodes always run, where the others come with a job and go after it. By default all do.
+    type: int
+  reserved:
+    description: Whether the nodes are in an On-Demand Capacity Reservation, which costs as much without them.
+    type: bool
+    default: false
+  system_instance_type:
+    description: The type of nodes for the system's pods. If it is empty, there are none.
+    type: str
+    default: ""
+  system_count:
+    description: How many of these there are.
+    type: int
+    default: 0
   nat_gateways:
     description: How many NAT gateways there are.
     type: int
@@ -75,13 +90,16 @@ from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleA
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import prices
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.calls_market import BRIEFLY
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run_market import cost
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "instance_type": {"type": "str", "required": True},
     "count": {"type": "int", "required": True},
     "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
     "head_instance_type": {"type": "str", "default": ""},
+    "least": {"type": "int"},
+    "reserved": {"type": "bool", "default": False},
+    "system_instance_type": {"type": "str", "default": ""},
+    "system_count": {"type": "int", "default": 0},
     "nat_gateways": {"type": "int", "default": 0},
     "unknown": {"type": "list", "elements": "str", "default": []},
     "prices": {"type": "dict", "default": {}},
@@ -91,19 +109,26 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     params, region = module.params, module.region or ""
-    where = prices.asked_in(region)
+    where = prices.asked_in(region) if region else ""
     pricing = module.client("pricing", region=where, config=BRIEFLY) if where else None
-    nodes = [(params["instance_type"], params["instance_type"], params["count"])]
+    kind, count, market = params["instance_type"], params["count"], params["market"]
+    # What is paid in advance needs no price.
+    nodes = [(kind, "" if market == "capacity-block" else kind, count)]
     if params["head_instance_type"]:
         nodes.append((f"the head node {params['head_instance_type']}", params["head_instance_type"], 1))
+    if params["system_count"] > 0 and params["system_instance_type"]:
+        system = params["system_instance_type"]
+        nodes.append((f"{params['system_count']} system nodes {system}", system, params["system_count"]))
     given = {kind: prices.dollars(price) for kind, price in params["prices"].items()}
     own = {kind: price for kind, price in given.items() if price is not None}
-    try:
-        lines = cost(pricing, region, nodes, params["nat_gateways"], own)
-        lines += [prices.Line(what, 1, None) for what in params["unknown"]]
-        sentence = prices.sentence(lines[0], lines[1:], region, params["market"])
-    except TrainiumError as error:
-        sentence = f"What the cluster costs an hour is not known: {error}."
+    (first, *others), trouble = cost(pricing, region, nodes, params["nat_gateways"], own)
+    least = count if params["least"] is None else params["least"]
+    how = prices.Nodes(market, least, params["reserved"] and market == "on-demand")
+    if trouble and market != "capacity-block" and all(line.price is None for line in (first, *others)):
+        sentence = f"What the cluster costs an hour is not known: {trouble}."
+    else:
+        others += [prices.Line(what, 1, None) for what in params["unknown"]]
+        sentence = prices.sentence(first, others, region, how, trouble)
     module.exit_json(changed=False, sentence=sentence)
 
 

@@ -109,8 +109,11 @@ def _products(region: str) -> Iterator[Item]:
                 "Compute Instance", {**where, **LINUX, **usage, **change}, "Hrs", times * (price or Decimal(0))
             )
     gateway = GATEWAY * (1 if region in CHEAP else FACTOR)
-    for usage_type, unit, price in (("NatGateway-Bytes", "GB", gateway), ("NatGateway-Hours", "Hrs", gateway)):
-        named = {"usagetype": f"{short}{usage_type}", "operation": "NatGateway"}
+    sold = [("NatGateway-Bytes", "GB", gateway), ("NatGateway-Hours", "Hrs", gateway)]
+    # A gateway of all zones has products of its own.
+    sold += [(f"Regional{usage}", unit, 2 * price) for usage, unit, price in sold]
+    for usage_type, unit, price in sold:
+        named = {"usagetype": f"{short}{usage_type}", "operation": usage_type.partition("-")[0]}
         yield _product("NAT Gateway", {**where, **named}, unit, price)
 
 

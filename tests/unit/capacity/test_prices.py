@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import prices
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import Line
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import Line, Nodes
 from hypothesis import given
 from hypothesis import strategies as st
 
 NODES = Line("trn1.32xlarge", 2, Decimal(43))
+OWN = Line("trn1.32xlarge", 2, Decimal(21), own=True)
 HEAD = Line("the head node m5.2xlarge", 1, Decimal("0.384"))
 GATEWAY = Line("a NAT gateway", 1, Decimal("0.045"))
 
@@ -47,8 +48,10 @@ def test_of_a_gateway_only_the_hours_count() -> None:
         product("0.045", "GB", "USW2-NatGateway-Bytes"),
         product("0.047", "Hrs", "USW2-NatGateway-Hours"),
         product("9", "Hrs", "USW2-Other"),
+        product("9", "Hrs", "USW2-RegionalNatGateway-Hours"),
     ]
     assert prices.gateway_hourly(texts) == Decimal("0.047")
+    assert prices.gateway_hourly([product("0.05", "Hrs", "NatGateway-Hours")]) == Decimal("0.05")
 
 
 @pytest.mark.parametrize(
@@ -73,10 +76,14 @@ def test_what_is_no_amount(text: Any) -> None:
 
 HEAD_COST, GATEWAY_COST = "the head node m5.2xlarge 0.384 USD an hour", "a NAT gateway 0.045 USD an hour"
 REST = "storage, addresses and traffic."
+ON_DEMAND, SPOT = (
+    "2 trn1.32xlarge in us-west-2 cost 43.00 USD an hour on demand",
+    ", and at most that on the spot market",
+)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "others", "market", "parts"),
+    ("nodes", "others", "how", "parts"),
     [
         (NODES, [], "on-demand", ["2 trn1.32xlarge in us-west-2 cost 43.00 USD an hour on demand", REST]),
         (
@@ -113,13 +120,68 @@ REST = "storage, addresses and traffic."
             Line("trn2.48xlarge", 1, None),
             [],
             "on-demand",
-            ["AWS's price list does not say what 1 trn2.48xlarge in us-west-2 costs an hour", REST],
+            [
+                "AWS's price list does not say what 1 trn2.48xlarge in us-west-2 costs an hour",
+                "set trainium_price_per_hour",
+                REST,
+            ],
+        ),
+        (
+            NODES,
+            [GATEWAY],
+            Nodes("on-demand", 0),
+            [
+                f"{ON_DEMAND} while all of them run, and nothing while none does",
+                f"{GATEWAY_COST}; together at most 43.05 USD an hour",
+                REST,
+            ],
+        ),
+        (
+            NODES,
+            [],
+            Nodes("spot", 1),
+            [
+                f"{ON_DEMAND}{SPOT} while all of them run, and 21.50 USD while only 1 of them runs",
+                REST,
+            ],
+        ),
+        (
+            NODES,
+            [GATEWAY],
+            Nodes("on-demand", 0, reserved=True),
+            [
+                f"{ON_DEMAND}, which the capacity reservation costs with or without them",
+                f"{GATEWAY_COST}; together 43.05 USD an hour",
+                REST,
+            ],
+        ),
+        (
+            OWN,
+            [GATEWAY],
+            "spot",
+            [
+                "2 trn1.32xlarge in us-west-2 cost 21.00 USD an hour by trainium_price_per_hour",
+                f"{GATEWAY_COST}; together 21.05 USD an hour",
+                REST,
+            ],
         ),
     ],
 )
-def test_what_a_cluster_costs(nodes: Line, others: list[Line], market: str, parts: list[str]) -> None:
+def test_what_a_cluster_costs(nodes: Line, others: list[Line], how: Nodes | str, parts: list[str]) -> None:
     said = "; ".join(parts[:-1]) + f". Not in it: {parts[-1]}"
-    assert prices.sentence(nodes, others, "us-west-2", market) == said
+    if isinstance(how, str):
+        how = Nodes(how, nodes.number)
+    assert prices.sentence(nodes, others, "us-west-2", how) == said
+
+
+def test_a_price_that_could_not_be_asked_leaves_the_others() -> None:
+    how, others = Nodes("on-demand", 2), [GATEWAY._replace(price=None)]
+    assert prices.sentence(OWN, others, "us-west-2", how, "AWS would not (Denied)") == (
+        "2 trn1.32xlarge in us-west-2 cost 21.00 USD an hour by trainium_price_per_hour. "
+        f"Not in it: a NAT gateway, {REST} Not all prices are known: AWS would not (Denied)."
+    )
+    said = prices.sentence(NODES._replace(price=None), [HEAD], "us-west-2", how, "AWS would not (Denied)")
+    assert said.startswith(f"What 2 trn1.32xlarge in us-west-2 cost an hour is not known; {HEAD_COST}. Not in it:")
 
 
 def test_an_amount_keeps_what_matters() -> None:

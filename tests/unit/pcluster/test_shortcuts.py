@@ -102,6 +102,24 @@ def test_the_summary_of_variables(preset: str, variables: Item, expected: tuple[
 @pytest.mark.parametrize(
     ("preset", "variables", "expected"),
     [
+        ("trn1_dynamic", {}, (0, "on-demand", [])),
+        ("capacity_block", {"max_count": 4}, (4, "capacity-block", [])),
+        ("login_nodes", {"min_count": 1}, (1, "on-demand", ["the login nodes"])),
+        ("multi_queue", {}, (0, "on-demand", ["other queues"])),
+        ("", {"queues": [{**own(instance_types=["trn1.2xlarge", "trn1.32xlarge"])["queues"][0],
+                          "capacity_type": "SPOT"}]},
+         (0, "spot", ["other nodes of the queue"])),
+        ("trn9", {}, (0, "on-demand", ())),
+    ],
+)  # fmt: skip
+def test_what_of_a_cluster_costs_always_and_how_it_is_had(preset: str, variables: Item, expected: Item) -> None:
+    found = pcluster_summary(preset, variables)
+    assert (found["least"], found["market"], found["beside"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("preset", "variables", "expected"),
+    [
         *[("trn1_dynamic", {}, True), ("multi_queue", {}, True)],
         *[("trn1", {}, False), ("gpu", {}, False), ("", {}, False), ("trn9", {}, False)],
         ("gpu", {"shared_storage": [{"type": "efs", "mount_dir": "/shared"}]}, True),

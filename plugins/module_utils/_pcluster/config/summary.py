@@ -15,6 +15,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
 HOME = "/home"
 # Volumes of the head node: not for what all nodes read and write at once.
 _SMALL = ("ebs",)
+_MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 # Who logs in, by the beginning of an operating system's name (OS_MAPPING of the library's constants.py).
 _USERS = {"alinux": "ec2-user", "rhel": "ec2-user", "rocky": "rocky"}
 
@@ -24,7 +25,8 @@ class Summary(NamedTuple):
 
     ``bursting``: whether they share them on a new EFS that has no throughput of its own.
     ``neuron``: whether a queue has nodes with Neuron devices, or may have. ``user``: who logs in. ``reservations``: the
-    capacity reservation of each queue that names one, the queue that trains as ``""`` too.
+    capacity reservation of each queue that names one, the queue that trains as ``""`` too. ``least``: how many nodes of
+    the queue that trains always run, had on ``market``; ``beside``: what other nodes the cluster has, or may have.
     """
 
     instance_type: str = "trn1.32xlarge"
@@ -34,6 +36,9 @@ class Summary(NamedTuple):
     user: str = "ubuntu"
     reservations: Mapping[str, str] = {}
     bursting: bool = False
+    least: int = 0
+    market: str = "on-demand"
+    beside: Sequence[str] = ()
 
 
 def _kinds(resource: Mapping[str, Any]) -> list[str]:
@@ -55,6 +60,16 @@ def _bursts(item: Mapping[str, Any]) -> bool:
     return item.get("type") == "efs" and not item.get("file_system_id") and not item.get("provisioned_throughput")
 
 
+def _beside(merged: Mapping[str, Any], queues: Sequence[Mapping[str, Any]]) -> list[str]:
+    resources = queues[0]["compute_resources"] if queues else []
+    there = {
+        "other queues": len(queues) > 1,
+        "other nodes of the queue": len(resources) > 1 or any(len(_kinds(one)) > 1 for one in resources),
+        "the login nodes": bool(merged.get("login_nodes")),
+    }
+    return [what for what, is_there in there.items() if is_there]
+
+
 def _user(system: str) -> str:
     return next((user for start, user in _USERS.items() if system.startswith(start)), Summary().user)
 
@@ -74,10 +89,12 @@ def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
             for item in merged.get("shared_storage") or []
             if item.get("mount_dir") and item.get("type") not in _SMALL
         ]
+        least, beside = int(resource.get("min_count") or 0), _beside(merged, queues)
+        market = _MARKETS.get(str(queues[0].get("capacity_type")), Summary().market) if queues else Summary().market
         folder = "/" + str(large[0]["mount_dir"]).lstrip("/") if large else HOME
         bursting = bool(large) and _bursts(large[0])
     except (TrainiumError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Summary()
     neuron = not all_kinds or any(map(is_neuron, all_kinds))
     user = _user(str(merged.get("os") or ""))
-    return Summary(kind, count, folder, neuron, user, reservations, bursting)
+    return Summary(kind, count, folder, neuron, user, reservations, bursting, least, market, beside)
