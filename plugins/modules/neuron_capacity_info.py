@@ -20,7 +20,9 @@ extends_documentation_fragment:
   - trainium.cluster.aws
 options:
   instance_type:
-    description: The instance type, for example V(trn1.32xlarge). One that EC2 does not know is an error.
+    description:
+      - The instance type, for example V(trn1.32xlarge).
+      - One that EC2 does not know is an error, and with O(markets) or O(regions) a warning, since another region may.
     type: str
     required: true
   capacity_reservation_id:
@@ -33,6 +35,7 @@ options:
       - Without O(markets) there has to be room for their vCPUs in the account's quota of On-Demand ones, beside what
         runs. No room is an error. Where Service Quotas may not be asked, there is a warning.
       - With O(markets), so many nodes are looked for, and no room is told in RV(options).
+      - With O(regions) it needs O(markets).
       - V(0) asks nothing, and is one node with O(markets).
     type: int
     default: 0
@@ -52,6 +55,7 @@ options:
     description:
       - The regions to ask, a few of them at the same time. The default is the module's region.
       - One that the account has not enabled is a warning, unless no region answers.
+      - An O(endpoint_url) is asked for every region.
     type: list
     elements: str
     default: []
@@ -316,6 +320,13 @@ def main() -> None:
     params, wanted = module.params, wanted_of(module)
     regions = list(dict.fromkeys(params["regions"])) or [module.region or ""]
     try:
+        if not all(regions):
+            raise TrainiumError("no region is given; set region or regions, or AWS_REGION")
+        if params["regions"] and params["count"] > 0 and not params["markets"]:
+            raise TrainiumError(
+                f"count is {params['count']} with regions and without markets, so that nothing would say whether there "
+                "is room; set markets, such as on-demand, or leave out count or regions"
+            )
         if not params["markets"] and not params["regions"]:
             zones = zones_here(module)
             found = [offers.only_zones(regions[0], zones)]
@@ -330,7 +341,7 @@ def main() -> None:
         changed=False,
         zones=zones,
         ends_at=ends_at,
-        options=offers.options(found, wanted),
+        options=offers.options(found, wanted, datetime.now(timezone.utc)),
         regions=[offers.summary(one) for one in found],
     )
 

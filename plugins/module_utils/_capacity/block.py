@@ -30,7 +30,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 
 Option = dict[str, Any]
 
-MOST = 64
 # States of a block that nobody has: the payment failed, or EC2 took it back. One that is unavailable was paid for.
 _NOT_BOUGHT = ("payment-failed", "failed", "cancelled", "unsupported")
 # Options of an On-Demand Capacity Reservation alone, and their defaults.
@@ -65,8 +64,8 @@ def check_arguments(params: Params, now: datetime) -> None:
     for option in ("name", "instance_type"):
         if not params.get(option):
             raise TrainiumError(f"{option} is missing; a Capacity Block needs it")
-    if not 1 <= params["count"] <= MOST:
-        raise TrainiumError(f"count is {params['count']}; a Capacity Block has 1 to {MOST} instances")
+    if not 1 <= params["count"] <= offers.MOST_IN_BLOCK:
+        raise TrainiumError(f"count is {params['count']}; a Capacity Block has 1 to {offers.MOST_IN_BLOCK} instances")
     for option, default in _NOT_OF_BLOCKS.items():
         if (params.get(option) or None) != (default or None):
             raise TrainiumError(f"{option} is not for a Capacity Block; leave it out, or block_hours")

@@ -28,6 +28,7 @@ NOT_ENABLED = ("AuthFailure", "OptInRequired", "UnrecognizedClientException", "I
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+")
 # "1-day increments up to 14 days, and in 7-day increments up to 182 days" (API reference).
 _MOST_DAYS, _MOST_WEEKS = 14, 26
+MOST_IN_BLOCK = 64
 _SEGMENTS = "CapacityBlockOfferingSegments"
 
 
@@ -67,6 +68,11 @@ def check_arguments(wanted: Wanted, regions: Iterable[str], now: datetime) -> No
             raise TrainiumError(f"regions has {region!r}, which is no region such as us-west-2")
     days, rest = divmod(wanted.block_hours, 24)
     weeks = days % 7 == 0 and days // 7 <= _MOST_WEEKS
+    if "capacity-block" in wanted.markets and wanted.number > MOST_IN_BLOCK:
+        raise TrainiumError(
+            f"count is {wanted.number}, and a Capacity Block has at most {MOST_IN_BLOCK} instances; ask for fewer, or "
+            "leave capacity-block out of markets"
+        )
     if rest or days < 1 or not (days <= _MOST_DAYS or weeks):
         raise TrainiumError(
             f"block_hours is {wanted.block_hours}; Capacity Blocks last whole days up to {_MOST_DAYS} days and whole "
@@ -122,13 +128,16 @@ def left_out(region: str, code: str, reason: str, sentence: str) -> str:
     return f"The region {region} was left out: {sentence}."
 
 
-def options(found: Iterable[Found], wanted: Wanted) -> list[Item]:
+def options(found: Iterable[Found], wanted: Wanted, now: datetime | None = None) -> list[Item]:
     """Every way to get the nodes: first what can be had, the soonest first, of these the cheapest first.
 
     What nobody tells the price of comes after what has one, and of two at one price the one with the higher score
-    first.
+    first. What has ended by ``now``, as EC2 ends instances in the last half hour of a block, has an obstacle.
     """
     every = [option for one in found for option in _of_region(one, wanted)]
+    for option in every:
+        if now and not option["obstacle"] and option["ends_at"] and option["ends_at"] <= instant(now):
+            option["obstacle"] = f"{option['id']} takes no more instances since {option['ends_at']}"
     return sorted(every, key=_order)
 
 
@@ -217,6 +226,8 @@ def _reserved(found: Found, item: Item, wanted: Wanted) -> Item:
     free = int(item.get("AvailableInstanceCount") or 0) if active else promised(item)
     place = item.get("AvailabilityZone") or ""
     lack = "" if free >= wanted.number else f"{item['CapacityReservationId']} has room for {free} of {wanted.number}"
+    if not active and not item.get("StartDate"):
+        lack = f"nobody says when {item['CapacityReservationId']} begins"
     return _option(
         found,
         wanted,

@@ -11,7 +11,11 @@ from functools import partial
 from typing import Any, NamedTuple, Optional, TypeVar
 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import calls, calls_market, offers, prices
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import (
+    AwsCallError,
+    TrainiumError,
+    unforeseen,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import quotas
 
@@ -43,17 +47,19 @@ class Market:
     def find(self, regions: Sequence[Region]) -> list[offers.Found]:
         """What the regions say, in their order; those that say nothing are left out.
 
-        Raises AwsCallError where none says anything: the credentials or the network are to blame then.
+        Raises TrainiumError, with the reason of each, where none says anything.
         """
         with ThreadPoolExecutor(max_workers=THREADS) as pool:
             answers = list(pool.map(self._region, regions))
         found = [answer for answer in answers if isinstance(answer, offers.Found)]
-        failures = [answer for answer in answers if isinstance(answer, AwsCallError)]
-        if failures and not found:
-            raise failures[0]
-        for region, answer in zip(regions, answers):
-            if isinstance(answer, AwsCallError):
-                self.notes.append(offers.left_out(region.name, answer.code, answer.reason, str(answer)))
+        left_out = [
+            offers.left_out(region.name, answer.code, answer.reason, str(answer))
+            for region, answer in zip(regions, answers)
+            if isinstance(answer, AwsCallError)
+        ]
+        if left_out and not found:
+            raise TrainiumError(f"no region answered: {' '.join(left_out)}".rstrip("."))
+        self.notes += left_out
         self.notes[:] = sorted(set(self.notes))
         return found
 
@@ -77,7 +83,9 @@ class Market:
                 return ask()
             except AwsCallError as error:
                 self.notes.append(f"{region.name} did not tell all: {error}.")
-                return otherwise
+            except Exception as error:  # What one answer lacks should not hide the others.
+                self.notes.append(f"{region.name} did not tell all: {unforeseen(error)}.")
+            return otherwise
 
         now = datetime.now(timezone.utc)
         spot: list[Item] = tried(lambda: calls_market.spot_prices(client, wanted.kind, now), [], "spot")
@@ -93,8 +101,12 @@ class Market:
             offers.current_prices(spot),
             tried(lambda: _scores(client, wanted), {}, "spot") if spot else {},
             tried(lambda: calls.describe(client, reserved), [], "reservation"),
-            tried(lambda: calls_market.block_offerings(client, offers.offerings_request(wanted)), [], "capacity-block"),
+            tried(partial(_blocks, client, wanted), [], "capacity-block"),
         )
+
+
+def _blocks(client: ec2.Client, wanted: offers.Wanted) -> list[Item]:
+    return calls_market.block_offerings(client, offers.offerings_request(wanted))
 
 
 def _scores(client: ec2.Client, wanted: offers.Wanted) -> dict[str, int]:

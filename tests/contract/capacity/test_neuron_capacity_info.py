@@ -148,7 +148,8 @@ def test_a_region_that_is_not_enabled_is_left_out(cloud: Account) -> None:
     assert "(AuthFailure)" in warned(found)
     assert {one["region"] for one in found["options"]} == {"us-west-2"}
     alone = cloud.run("neuron_capacity_info", {"instance_type": TYPE, "regions": ["ap-southeast-4"]})
-    assert "AWS would not list the zones that offer the instance type" in alone["msg"]
+    assert "no region answered: The region ap-southeast-4 was left out: the account may not have it" in alone["msg"]
+    assert alone["msg"].count("..") == 0
 
 
 def test_a_type_that_no_region_offers(cloud: Account) -> None:
@@ -164,6 +165,9 @@ def test_a_type_that_no_region_offers(cloud: Account) -> None:
         ({"block_hours": 30}, "block_hours is 30; Capacity Blocks last whole days up to 14 days"),
         ({"block_hours": 15 * 24}, "block_hours is 360"),
         ({"block_hours": 0}, "block_hours is 0"),
+        ({"count": 65}, "count is 65, and a Capacity Block has at most 64 instances"),
+        ({"count": 4, "markets": [], "regions": ["us-west-2"]}, "count is 4 with regions and without markets"),
+        ({"region": ""}, "no region is given; set region or regions, or AWS_REGION"),
         ({"starts_after": "soon"}, "starts_after is 'soon', which is no date such as"),
         ({"ends_before": "2020-01-01T00:00:00Z"}, "ends_before 2020-01-01T00:00:00Z is not later than now"),
     ],

@@ -175,6 +175,15 @@ def test_prices_and_scores_that_lack_a_field_are_left_aside() -> None:
     assert offers.scores_of([{}, {"AvailabilityZoneId": "z"}], {"z": "a"}) == {}
 
 
+def test_what_takes_no_more_instances_or_begins_nobody_knows_when_has_an_obstacle() -> None:
+    wanted = WANTED._replace(markets=frozenset(["reservation"]))
+    block = reservation(ReservationType="capacity-block", EndDateType="limited", EndDate=NOW + timedelta(minutes=20))
+    (told,) = offers.options([found(reservations=[block])], wanted, NOW)
+    assert told["obstacle"] == "cr-1 takes no more instances since 2026-11-26T11:50:00Z"
+    (told,) = offers.options([found(reservations=[reservation(State="scheduled")])], wanted, NOW)
+    assert told["obstacle"] == "nobody says when cr-1 begins"
+
+
 def test_hardware_of_ones_own_is_not_for_nodes() -> None:
     wanted = WANTED._replace(markets=frozenset(["reservation"]))
     assert offers.options([found(reservations=[reservation(Tenancy="dedicated")])], wanted) == []
