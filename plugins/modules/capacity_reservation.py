@@ -21,7 +21,7 @@ description:
     cancelled or changed,) and nothing is bought without O(accept_price_up_to). O(state=absent) leaves it, and says so.
   - EC2's purchase takes no client token. A block that was bought for O(name) of O(cluster_name) in the time from
     O(starts_after) to O(ends_before) is found by its tags and not bought again, also when it has ended. Two runs at the
-    same moment could both buy, and so could a run in another region.
+    same moment wait for each other on one machine; on two machines, or in two regions, both could buy.
   - AWS does not say for how long it shows a block that has ended. Let O(ends_before) be a fixed date and no later than
     needed, or take the task away when the block is bought.
 extends_documentation_fragment:

@@ -32,6 +32,7 @@ Option = dict[str, Any]
 
 # States of a block that nobody has: the payment failed, or EC2 took it back. One that is unavailable was paid for.
 _NOT_BOUGHT = ("payment-failed", "failed", "cancelled", "unsupported")
+_DAY = 24
 # Options of an On-Demand Capacity Reservation alone, and their defaults.
 _NOT_OF_BLOCKS: dict[str, Any] = {
     "availability_zone_id": None,
@@ -114,8 +115,12 @@ def bought(found: Iterable[Reservation], params: Params) -> Reservation | None:
 
 def _is_wanted(item: Option, params: Params) -> bool:
     """Whether an offering says itself that it is what was asked for; what is paid for is never guessed."""
+    start, end = item.get("StartDate"), item.get("EndDate")
+    # One that begins soon is some hours shorter or longer, since all end at 11:30 UTC.
+    more = (end - start).total_seconds() / 3600 - params["block_hours"] if start and end else _DAY
     return (
-        item.get("InstanceType") == params["instance_type"]
+        abs(more) < _DAY
+        and item.get("InstanceType") == params["instance_type"]
         and item.get("InstanceCount") == params["count"]
         and item.get("Tenancy", "default") == "default"
     )

@@ -9,10 +9,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import turn
 
 Account = Any
 Result = dict[str, Any]
 TYPE = "trn1.32xlarge"
+TAGS = {"trainium:cluster": "c1", "trainium:reservation": "block"}
 
 
 def day(days: float) -> str:
@@ -142,6 +144,30 @@ def test_what_is_not_known_is_said_and_not_tried_again(blocks: Blocks) -> None:
     blocks.cloud.api.fault("PurchaseCapacityBlock", "InvalidParameterValue")
     assert "nothing was bought" in blocks.refused()
     assert blocks.purchases() == 2
+
+
+def test_of_two_processes_at_the_same_moment_one_buys(blocks: Blocks) -> None:
+    """As in a play of many hosts where run_once was forgotten; here the first is about to buy."""
+    cloud = blocks.cloud
+    checked = blocks.run(check=True)["offering"]
+    with turn.alone("capacity-block", cloud.ec2.meta.region_name, "c1", "block"):
+        asked = len(cloud.api.calls("DescribeCapacityBlockOfferings"))
+        process = cloud.start("capacity_reservation", blocks.arguments(), python=sys.executable)
+        deadline = time.monotonic() + 60
+        while len(cloud.api.calls("DescribeCapacityBlockOfferings")) < 2 * asked:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
+        blocks.ec2.purchase_capacity_block(
+            CapacityBlockOfferingId=checked["id"],
+            InstancePlatform="Linux/UNIX",
+            TagSpecifications=[{"ResourceType": "capacity-reservation", "Tags": tags}],
+        )
+    output, _errors = process.communicate(timeout=60)
+    (made,) = blocks.shown()
+    assert made["CapacityReservationId"] in output
+    assert blocks.purchases() == 1
 
 
 def test_the_users_own_retries_do_not_buy_again(blocks: Blocks) -> None:

@@ -111,6 +111,7 @@ def test_nothing_above_the_accepted_price_is_chosen(offered: list[Item], accepte
         {"Tenancy": "dedicated"},
         {"StartDate": datetime(2026, 11, 30, tzinfo=timezone.utc)},
         {"EndDate": datetime(2026, 12, 21, tzinfo=timezone.utc)},
+        {"EndDate": FIRST + timedelta(days=6)},
         {"StartDate": None},
         {"EndDate": None},
         {"CapacityBlockOfferingId": None},
