@@ -163,7 +163,8 @@ ANSWERS = {
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind in ANSWERS for field in ANSWERS[kind]])
 def test_an_answer_that_lacks_a_field_is_no_traceback(kind: str, field: str) -> None:
     less = {key: value for key, value in ANSWERS[kind].items() if key != field}
-    told = offers.options([found(**{kind: [less, ANSWERS[kind]]})], WANTED)
+    parts: Item = {kind: [less, ANSWERS[kind]]}
+    told = offers.options([found(**parts)], WANTED)
     market = {"reservations": "reservation", "blocks": "capacity-block"}[kind]
     assert 1 <= len([one for one in told if one["market"] == market]) <= 2
 
