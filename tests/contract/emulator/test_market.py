@@ -46,7 +46,8 @@ def test_a_launch_of_linux_is_one_product_of_many(lab: Any) -> None:
     assert len(products(lab, instanceType=TYPE, regionCode="us-west-2", **LINUX)) == 2
     assert products(lab, **{**ALL, "regionCode": "eu-west-1"}) == []
     assert products(lab, **{**ALL, "instanceType": "trn2.48xlarge", "regionCode": "us-east-2"}) == []
-    assert len(products(lab, productFamily="NAT Gateway", regionCode="us-west-2")) == 2
+    # Gateways of a zone and of a region, by the hour and by the gigabyte.
+    assert len(products(lab, productFamily="NAT Gateway", regionCode="us-west-2")) == 4
 
 
 def test_what_the_services_refuse(lab: Any) -> None:
