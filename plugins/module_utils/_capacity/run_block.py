@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity import block, calls, calls_market, turn
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import block, calls, calls_market, run_turn
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours
@@ -49,7 +49,7 @@ class CapacityBlock:
             self._warn(f"Without check mode {block.not_accepted(option)}.")
         if self._check_mode:
             return self._result({}, block.predicted(option, params), option, True)
-        with turn.alone("capacity-block", self._client.meta.region_name, params["cluster_name"], params["name"]):
+        with run_turn.alone("capacity-block", self._client.meta.region_name, params["cluster_name"], params["name"]):
             # The purchase of a run that was killed a moment ago may not be visible yet, and no token would tell.
             there = self._seen(params["purchase_pause"])
             if there:

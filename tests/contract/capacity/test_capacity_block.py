@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity import turn
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import run_turn
 
 Account = Any
 Result = dict[str, Any]
@@ -150,7 +150,7 @@ def test_of_two_processes_at_the_same_moment_one_buys(blocks: Blocks) -> None:
     """As in a play of many hosts where run_once was forgotten; here the first is about to buy."""
     cloud = blocks.cloud
     checked = blocks.run(check=True)["offering"]
-    with turn.alone("capacity-block", cloud.ec2.meta.region_name, "c1", "block"):
+    with run_turn.alone("capacity-block", cloud.ec2.meta.region_name, "c1", "block"):
         asked = len(cloud.api.calls("DescribeCapacityBlockOfferings"))
         process = cloud.start("capacity_reservation", blocks.arguments(), python=sys.executable)
         deadline = time.monotonic() + 60
