@@ -83,3 +83,10 @@ def kubernetes(api: Any) -> Iterator[Kubernetes]:
     yield Kubernetes(api)
     api.control("POST", "waiting", {"mode": "succeed"})
     api.reset()
+
+
+@pytest.fixture
+def slow_kubernetes(slow_api: Any) -> Iterator[Kubernetes]:
+    """The same, where nothing gets ready."""
+    yield Kubernetes(slow_api)
+    slow_api.reset()

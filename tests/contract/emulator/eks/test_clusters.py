@@ -21,9 +21,6 @@ def test_a_cluster_comes_late_with_what_eks_makes_beside_it(kubernetes: Kubernet
     assert first["status"] == "CREATING" and "endpoint" not in first and not first["certificateAuthority"].get("data")
     assert eks.create_cluster(**asked)["cluster"]["arn"] == first["arn"]
     assert kubernetes.code_of(lambda: eks.create_cluster(**kubernetes.asked())) == "ResourceInUseException"
-    assert (
-        kubernetes.code_of(lambda: eks.update_cluster_version(name="c1", version="1.35")) == "InvalidRequestException"
-    )
     made = kubernetes.until("ACTIVE", lambda: eks.describe_cluster(name="c1")["cluster"])
     assert made["endpoint"].startswith("https://") and base64.b64decode(made["certificateAuthority"]["data"])
     assert made["resourcesVpcConfig"]["publicAccessCidrs"] == ["0.0.0.0/0"]
@@ -42,6 +39,13 @@ def test_a_cluster_comes_late_with_what_eks_makes_beside_it(kubernetes: Kubernet
     shown = kubernetes.ec2.describe_security_groups(Filters=kubernetes.by("vpc-id", kubernetes.vpc))["SecurityGroups"]
     assert {group["GroupName"] for group in shown} == {"default", "efa"}
     assert kubernetes.client("logs").describe_log_groups()["logGroups"]
+
+
+def test_a_cluster_that_is_being_made_takes_no_change(slow_kubernetes: Kubernetes) -> None:
+    eks = slow_kubernetes.eks
+    eks.create_cluster(**slow_kubernetes.asked())
+    refused = slow_kubernetes.code_of(lambda: eks.update_cluster_version(name="c1", version="1.35"))
+    assert refused == "InvalidRequestException"
 
 
 @pytest.mark.parametrize(
