@@ -40,6 +40,9 @@ def _date(text: Any) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
 
 
+BLOCK_TAG = "aws:ec2capacityreservation:capacityReservationType"
+
+
 def _release(record: Record, state: str) -> None:
     """What the reservation does not use is free again."""
     if _key(record) in CAPACITY:
@@ -151,7 +154,10 @@ def create_capacity_reservation(self: EC2Response) -> Any:
     )
     if token:
         tokens[token] = {"asked": asked, "id": identity}
-    backend.create_tags([identity], new_tags(self, "capacity-reservation"))
+    tags = new_tags(self, "capacity-reservation")
+    backend.create_tags([identity], tags)
+    # EC2 gives this tag to a Capacity Block that was bought; here it makes one that has begun.
+    store(backend, RESERVATIONS)[identity]["ReservationType"] = tags.get(BLOCK_TAG, "default")
     return shown(self, identity)
 
 
