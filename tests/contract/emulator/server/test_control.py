@@ -26,7 +26,7 @@ def test_dry_runs_change_nothing_and_are_reads(lab: Any) -> None:
 
 
 def test_what_the_sandbox_lacks_is_an_error_of_ec2(lab: Any) -> None:
-    assert lab.code_of(lambda: lab.ec2.describe_capacity_blocks()) == "InvalidAction"
+    assert lab.code_of(lab.ec2.describe_capacity_blocks) == "InvalidAction"
     assert lab.code_of(lambda: lab.shown(Filters=lab.by("nonsense", "x"))) == "InvalidParameterValue"
     assert lab.code_of(lambda: lab.client("bedrock").list_foundation_models()) == "UnsupportedOperation"
 
