@@ -304,15 +304,8 @@ def _note(notes: list[str], region: str, text: str) -> None:
 
 
 def wanted_of(module: AnsibleAWSModule) -> offers.Wanted:
-    params = module.params
-    return offers.Wanted(
-        params["instance_type"],
-        max(1, params["count"]),
-        frozenset(params["markets"]),
-        params["block_hours"],
-        params["starts_after"],
-        params["ends_before"],
-    )
+    wanted: offers.Wanted = offers.wanted_of(module.params, max(1, module.params["count"]), module.params["markets"])
+    return wanted
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from typing import Any
 
+from moto.core.responses import ActionResult
 from moto.ec2 import utils
 from moto.ec2.responses import EC2Response
 
@@ -47,6 +48,13 @@ def chosen(response: EC2Response, name: str, wanted: list[str], fields: dict[str
         if (not wanted or key in wanted) and _passes(response, record, tags, fields):
             found.append({**record, "Tags": [{"Key": tag, "Value": value} for tag, value in tags.items()]})
     return found
+
+
+def page(response: EC2Response, name: str, items: list[Record], size: int) -> Any:
+    """The part of a listing that the request's token asks for, at most ``size`` where MaxResults does not say less."""
+    first = int(response._get_param("NextToken") or 0)
+    last = first + min(size, int(response._get_param("MaxResults") or size))
+    return ActionResult({name: items[first:last], "NextToken": str(last) if last < len(items) else None})
 
 
 def _passes(response: EC2Response, record: Record, tags: dict[str, str], fields: dict[str, str]) -> bool:

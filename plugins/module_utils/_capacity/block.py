@@ -45,14 +45,7 @@ _NOT_OF_BLOCKS: dict[str, Any] = {
 
 
 def wanted_of(params: Params) -> offers.Wanted:
-    return offers.Wanted(
-        params["instance_type"],
-        params["count"],
-        frozenset(["capacity-block"]),
-        params["block_hours"],
-        params["starts_after"],
-        params["ends_before"],
-    )
+    return offers.wanted_of(params, params["count"], ["capacity-block"])
 
 
 def check_arguments(params: Params, now: datetime) -> None:

@@ -15,7 +15,12 @@ from datetime import datetime, timezone
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end, instant, promised
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import (
+    date_given,
+    instances_end,
+    instant,
+    promised,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import dollars
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import quotas
@@ -61,6 +66,12 @@ def only_zones(region: str, zones: Sequence[str]) -> Found:
     return Found(region, zones, None, {}, {}, {}, (), ())
 
 
+def wanted_of(params: Mapping[str, Any], number: int, markets: Iterable[str]) -> Wanted:
+    """What a module's options ask for."""
+    span = params["block_hours"], params["starts_after"], params["ends_before"]
+    return Wanted(params["instance_type"], number, frozenset(markets), *span)
+
+
 def check_arguments(wanted: Wanted, regions: Iterable[str], now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
     for region in regions:
@@ -78,17 +89,9 @@ def check_arguments(wanted: Wanted, regions: Iterable[str], now: datetime) -> No
             f"block_hours is {wanted.block_hours}; Capacity Blocks last whole days up to {_MOST_DAYS} days and whole "
             f"weeks up to {_MOST_WEEKS} weeks, so give a multiple of 24, such as 48"
         )
-    dates = {"starts_after": wanted.starts_after, "ends_before": wanted.ends_before}
-    read: dict[str, str] = {}
-    for option, text in dates.items():
-        try:
-            read[option] = instant(text)
-        except (ValueError, OverflowError):
-            raise TrainiumError(f"{option} is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
-    if read["ends_before"] and read["ends_before"] <= (read["starts_after"] or instant(now)):
-        raise TrainiumError(
-            f"ends_before {read['ends_before']} is not later than {read['starts_after'] or 'now'}; give a later date"
-        )
+    start, end = date_given("starts_after", wanted.starts_after), date_given("ends_before", wanted.ends_before)
+    if end and end <= (start or instant(now)):
+        raise TrainiumError(f"ends_before {end} is not later than {start or 'now'}; give a later date")
 
 
 def offerings_request(wanted: Wanted) -> Item:

@@ -35,6 +35,8 @@ GROUP_TAG = "trainium:reservation-group"
 POOL = "AWS::EC2::CapacityReservationPool"
 # What DescribeCapacityReservations calls a Capacity Block.
 BLOCK = "capacity-block"
+# Options in which empty text means not given.
+TEXTS = ("name", "owner", "instance_type", "availability_zone", "availability_zone_id", "end_date")
 ULTRASERVERS = ("trn2u.",)
 # Reservations that hold capacity, or will.
 LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pending")
@@ -126,6 +128,14 @@ def instant(value: Any) -> str:
     return date.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def date_given(option: str, text: Any) -> str:
+    """An option's date as ``instant`` has it. Raises TrainiumError for text that is none."""
+    try:
+        return instant(text)
+    except (ValueError, OverflowError):
+        raise TrainiumError(f"{option} is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
+
+
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
     check_names(params, ("name", "cluster_name", "resource_group"))
@@ -160,11 +170,7 @@ def _check_zone(params: Params) -> None:
 
 
 def _check_end(params: Params, now: datetime) -> None:
-    text = params.get("end_date")
-    try:
-        end = instant(text)
-    except (ValueError, OverflowError):
-        raise TrainiumError(f"end_date is {text!r}, which is no date such as 2026-12-31T23:59:59Z") from None
+    end = date_given("end_date", params.get("end_date"))
     if end and end <= instant(now):
         raise TrainiumError(f"end_date {end} has passed; give a date in the future, or none for no end")
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours, tag_list
@@ -20,6 +21,18 @@ Reservation = planner.Reservation
 
 # EC2 may answer a token that it remembers with a reservation that was cancelled; each try asks with another.
 ATTEMPTS = 5
+
+
+def find(client: ec2.Client, params: planner.Params) -> list[Reservation]:
+    """Every reservation that is meant and that EC2 still shows, living or not; living ones of others are refused."""
+    filters = {f"tag:{CLUSTER_TAG}": params["cluster_name"]}
+    if params["name"]:
+        filters[f"tag:{planner.RESERVATION_TAG}"] = params["name"]
+    found = [planner.reservation_of(item) for item in calls.describe(client, filters)]
+    for item in found:
+        if item["state"] in planner.LIVING:
+            check_ours(item["tags"], params, f"the reservation {item['capacity_reservation_id']}")
+    return found
 
 
 class CapacityReservation:
@@ -38,17 +51,14 @@ class CapacityReservation:
         warn: Callable[[str], None],
     ) -> None:
         self._client, self._maker, self._groups = client, maker, groups
-        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in ("name", "owner", "instance_type", "availability_zone", "availability_zone_id", "end_date"):
-            # Empty text, as roles pass it, means not given.
-            self._params[option] = params.get(option) or None
+        self._params = given(params, planner.TEXTS)
         self._check_mode, self._warn, self._progress = check_mode, warn, Progress()
 
     def run(self) -> Result:
         """Bring the reservation to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         planner.check_arguments(params, datetime.now(timezone.utc))
-        found = self._find()
+        found = find(self._client, params)
         plan = planner.plan_reservation(found, params)
         for item in found if params["state"] == "absent" else ():
             if item["capacity_block"] and item["state"] in planner.LIVING:
@@ -57,17 +67,6 @@ class CapacityReservation:
                     f"{identity} is a Capacity Block and stays: EC2 cancels none, it is paid for and ends at {end}."
                 )
         return self._remove(plan) if params["state"] == "absent" else self._provide(found, plan)
-
-    def _find(self) -> list[Reservation]:
-        """Every reservation that is meant and that EC2 still shows, living or not."""
-        filters = {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}
-        if self._params["name"]:
-            filters[f"tag:{planner.RESERVATION_TAG}"] = self._params["name"]
-        found = [planner.reservation_of(item) for item in calls.describe(self._client, filters)]
-        for item in found:
-            if item["state"] in planner.LIVING:
-                check_ours(item["tags"], self._params, f"the reservation {item['capacity_reservation_id']}")
-        return found
 
     # --- state=present ---
 

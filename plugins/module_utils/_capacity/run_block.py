@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity import block, calls, calls_market, run_turn
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity import block, calls_market, run_turn
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import plan as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import find
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 
@@ -29,9 +30,7 @@ class CapacityBlock:
         warn: Callable[[str], None],
     ) -> None:
         self._client, self._maker, self._check_mode, self._warn = client, maker, check_mode, warn
-        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in ("name", "owner", "instance_type", "availability_zone", "availability_zone_id", "end_date"):
-            self._params[option] = params.get(option) or None
+        self._params = given(params, planner.TEXTS)
 
     def run(self) -> Result:
         """Have the block; returns the module's result. Raises TrainiumError."""
@@ -57,13 +56,7 @@ class CapacityBlock:
             return self._result({}, self._buy(option), option, True)
 
     def _bought(self) -> planner.Reservation | None:
-        filters = {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}
-        filters[f"tag:{planner.RESERVATION_TAG}"] = self._params["name"]
-        found = [planner.reservation_of(item) for item in calls.describe(self._client, filters)]
-        for item in found:
-            if item["state"] in planner.LIVING:
-                check_ours(item["tags"], self._params, f"the reservation {item['capacity_reservation_id']}")
-        there = block.bought(found, self._params)
+        there = block.bought(find(self._client, self._params), self._params)
         if there and there["state"] not in planner.LIVING:
             self._warn(
                 f"{there['capacity_reservation_id']}, which ends at {there['end_date']}, is {there['state']}; nothing "

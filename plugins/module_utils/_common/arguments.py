@@ -17,6 +17,15 @@ GROUP = re.compile(r"sg-[0-9a-f]+")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def given(params: Mapping[str, Any], texts: Iterable[str]) -> dict[str, Any]:
+    """The arguments as a run works with them: a cluster has the name where it has none of its own.
+
+    ``texts``: options in which empty text, as roles pass it, means not given.
+    """
+    blank = {option: params.get(option) or None for option in texts}
+    return {**params, "cluster_name": params.get("cluster_name") or params.get("name"), **blank}
+
+
 def check_names(params: Mapping[str, Any], options: Iterable[str], required: bool = False) -> None:
     """The names that become values of tags; those that are not ``required`` may be empty."""
     for option in options:

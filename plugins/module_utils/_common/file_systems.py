@@ -11,6 +11,7 @@ from typing import Any
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
@@ -49,9 +50,7 @@ class FileSystemRun:
 
     def __init__(self, client: Client, params: Mapping[str, Any], check_mode: bool) -> None:
         self._client, self._check_mode, self._progress = client, check_mode, Progress()
-        self._params = {**params, "cluster_name": params.get("cluster_name") or params.get("name")}
-        for option in self.TEXTS:
-            self._params[option] = params.get(option) or None
+        self._params = given(params, self.TEXTS)
         self._deadline = time.monotonic() + params["wait_timeout"]
 
     def _describe(self, identity: str) -> Item | None:

@@ -139,6 +139,7 @@ def create_capacity_reservation(self: EC2Response) -> Any:
         refuse("InsufficientInstanceCapacity", f"We currently do not have sufficient {kind} capacity in {zone}.")
     if (kind, zone) in CAPACITY:
         CAPACITY[(kind, zone)] -= count
+    tags = new_tags(self, "capacity-reservation")
     identity = add(
         self,
         kind,
@@ -149,15 +150,14 @@ def create_capacity_reservation(self: EC2Response) -> Any:
         AvailableInstanceCount=count,
         EbsOptimized=str(get("EbsOptimized", "false")).lower() == "true",
         InstanceMatchCriteria=get("InstanceMatchCriteria", "open"),
+        # EC2 gives this tag to a Capacity Block that was bought; here it makes one that has begun.
+        ReservationType=tags.get(BLOCK_TAG, "default"),
         **({"PlacementGroupArn": get("PlacementGroupArn")} if get("PlacementGroupArn") else {}),
         **end,
     )
     if token:
         tokens[token] = {"asked": asked, "id": identity}
-    tags = new_tags(self, "capacity-reservation")
     backend.create_tags([identity], tags)
-    # EC2 gives this tag to a Capacity Block that was bought; here it makes one that has begun.
-    store(backend, RESERVATIONS)[identity]["ReservationType"] = tags.get(BLOCK_TAG, "default")
     return shown(self, identity)
 
 

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from moto.core.responses import ActionResult
 from moto.ec2.responses import EC2Response
 
 from sandbox.emulator.errors import refuse
@@ -22,7 +21,7 @@ from sandbox.emulator.launch import reservations
 from sandbox.emulator.launch.checks import offering_zones
 from sandbox.emulator.market import prices
 from sandbox.emulator.market.spot import date_of
-from sandbox.emulator.records import new_tags, store
+from sandbox.emulator.records import new_tags, page, store
 from sandbox.emulator.state import CAPACITY
 
 Item = dict[str, Any]
@@ -115,10 +114,7 @@ def describe_capacity_block_offerings(self: EC2Response) -> Any:
         if first <= one["StartDate"] <= now + AHEAD and (last is None or one["EndDate"] <= last)
     ][:SHOWN]
     store(self.ec2_backend, OFFERINGS).update({one["CapacityBlockOfferingId"]: one for one in shown})
-    start = int(self._get_param("NextToken") or 0)
-    stop = start + min(PAGE, int(self._get_param("MaxResults") or PAGE))
-    more = str(stop) if stop < len(shown) else None
-    return ActionResult({"CapacityBlockOfferings": shown[start:stop], "NextToken": more})
+    return page(self, "CapacityBlockOfferings", shown, PAGE)
 
 
 def purchase_capacity_block(self: EC2Response) -> Any:

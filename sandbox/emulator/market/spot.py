@@ -11,13 +11,13 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from moto.core.responses import ActionResult
 from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 from moto.ec2.responses import EC2Response
 
 from sandbox.emulator.errors import refuse
 from sandbox.emulator.launch.checks import offering_zones
 from sandbox.emulator.market import prices
+from sandbox.emulator.records import page
 
 Item = dict[str, Any]
 
@@ -44,12 +44,6 @@ def _check_types(kinds: list[str]) -> None:
     for kind in kinds:
         if kind not in INSTANCE_TYPES:
             refuse("InvalidParameterValue", f"Invalid instance type '{kind}'.")
-
-
-def _page(self: EC2Response, name: str, items: list[Item]) -> Any:
-    start = int(self._get_param("NextToken") or 0)
-    last = start + min(PAGE, int(self._get_param("MaxResults") or PAGE))
-    return ActionResult({name: items[start:last], "NextToken": str(last) if last < len(items) else None})
 
 
 def describe_spot_price_history(self: EC2Response) -> Any:
@@ -86,7 +80,7 @@ def describe_spot_price_history(self: EC2Response) -> Any:
                     )
                     if start and changed <= start:
                         break
-    return _page(self, "SpotPriceHistory", sorted(found, key=lambda one: one["Timestamp"], reverse=True))
+    return page(self, "SpotPriceHistory", sorted(found, key=lambda one: one["Timestamp"], reverse=True), PAGE)
 
 
 def get_spot_placement_scores(self: EC2Response) -> Any:
@@ -116,7 +110,7 @@ def get_spot_placement_scores(self: EC2Response) -> Any:
             identity = zones.get(name, f"{region}-{name[-1]}")
             score = max(1, (LOW if len(kinds) < LOW else 9) - number)
             scores.append({"Region": region, "AvailabilityZoneId": identity, "Score": score})
-    return _page(self, "SpotPlacementScores", sorted(scores, key=lambda one: -int(one["Score"]))[:10])
+    return page(self, "SpotPlacementScores", sorted(scores, key=lambda one: -int(one["Score"]))[:10], PAGE)
 
 
 def install() -> None:
