@@ -63,6 +63,7 @@ class Instance:
     public_key: str | None = None
     efa_interfaces: int = 0
     image_name: str = ""
+    image_id: str = ""
     powered_off: bool = False
     private_dns_name: str = ""
     zone: str = ""
@@ -176,6 +177,8 @@ class Hosts:
             *("--volume", f"{self.paths.mirror}/sandbox.gpg:/etc/apt/keyrings/sandbox.gpg:ro"),
         ]
         image = f"{IMAGE}:{tag()}"
+        if self.podman.image_exists(instance.image_id):
+            image = f"{IMAGE}:{instance.image_id}"
         if instance.eks:
             image = kubernetes.host_image()
             planes = ControlPlanes(self.paths, self.podman)
@@ -183,10 +186,11 @@ class Hosts:
         else:
             # With podman's own filter of system calls, which goes by the capabilities.
             options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
-            # The file systems of EFS, which outlive their VPC.
-            efs = self.paths.shared("efs")
-            efs.mkdir(parents=True, exist_ok=True)
-            options += ["--volume", f"{efs}:/var/lib/sandbox-efs"]
+            # The file systems of EFS and FSx, which outlive the hosts.
+            for service in ("efs", "fsx"):
+                folder = self.paths.shared(service)
+                folder.mkdir(parents=True, exist_ok=True)
+                options += ["--volume", f"{folder}:/var/lib/sandbox-{service}"]
         if instance.parallelcluster:
             pool = self.pool(instance.vpc_id)
             pool.mkdir(parents=True, exist_ok=True)
@@ -194,6 +198,16 @@ class Hosts:
             options += ["--volume", f"{pool}:/filesystems"]
             image = f"{IMAGE}:{parallelcluster.tag()}"
         self.podman.run("run", "-d", *options, image)
+
+    def keep_disks(self, images: dict[str, str]) -> None:
+        """Keep the disk of each image's host, and forget those of images that are gone; ``images``: id -> instance."""
+        kept = self.podman.run("images", "--format", "{{.Tag}}", IMAGE).split()
+        for image_id in (one for one in kept if one.startswith("ami-") and one not in images):
+            self.podman.run("rmi", "-f", f"{IMAGE}:{image_id}", check=False)
+        containers = self.podman.containers()
+        for image_id, instance_id in images.items():
+            if image_id not in kept and self.name(instance_id) in containers:
+                self.podman.run("commit", "--quiet", self.name(instance_id), f"{IMAGE}:{image_id}")
 
     def console(self, instance: Instance) -> str:
         """What cloud-init writes to the console of an instance at its first boot, with the key that its sshd has."""

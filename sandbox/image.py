@@ -55,6 +55,8 @@ HOOKS = (
     f'cp -a "{ROOTFS}/." "$1/"; chown -R 0:0 "$1/usr/local" "$1/usr/lib/python3"',
     'chown -R 0:0 "$1/etc/systemd/system" "$1/etc/ssh" "$1/etc/apt"',
     f'chroot "$1" systemctl enable {ENABLED}',
+    # The Lustre client is part of the image, as of one that a site has made.
+    'ln -s /usr/local/sbin/sandbox-mount-lustre "$1/sbin/mount.lustre"',
     'rm -f "$1"/etc/ssh/ssh_host_* "$1/etc/hostname" "$1"/etc/apt/sources.list.d/* "$1/etc/apt/sources.list"',
     # An empty resolv.conf makes a look-up fail at once instead of after seconds.
     ': > "$1/etc/machine-id"; rm -f "$1/etc/resolv.conf"; : > "$1/etc/resolv.conf"; : > "$1/etc/hosts"',

@@ -43,6 +43,10 @@ class Reconciler:
         self.fences: dict[str, tuple[str, str]] = {}
         self.registries: dict[str, BaseServer] = {}
         self.states: dict[str, str] = {}
+        # Where each host is, until it is removed.
+        self.at: dict[str, str] = {}
+        # Image -> the instance that it was made of; another account may have left some.
+        self.images: dict[str, str] | None = None
         # Whose console the emulator has not got.
         self.untold: set[str] = set()
         self.reach = Reach()
@@ -62,17 +66,24 @@ class Reconciler:
     def step(self) -> None:
         """One look and whatever follows from it; independent hosts are handled side by side."""
         wanted = {i.instance_id: i for i in map(Instance.from_api, api.request("hosts")) if i.state in UP + DOWN}
+        self.keep_disks()
         clusters = [Cluster.from_api(record) for record in self.known_clusters()]
         self.look()
+        self.at.update({one.instance_id: one.private_ip for one in wanted.values()})
         self.remove_all_but(set(wanted))
         new = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
         for instance in new:
             self.prepare(instance)
         waiting = {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
         waiting |= {i.instance_id for i in new if i.eks and not self.clusters.building.done}
+        # An instance that replaces another may have its address, which the host that is being removed still has.
+        taken = {self.at.get(instance_id) for instance_ids in self.removals.values() for instance_id in instance_ids}
+        waiting |= {i.instance_id for i in new if i.private_ip in taken}
         with ThreadPoolExecutor(max_workers=4) as pool:
             list(pool.map(self.settle, (i for i in wanted.values() if i.instance_id not in waiting)))
-        self.clusters.step(clusters, self.states, self.network_of)
+        # Images are pushed before there is a cluster to pull them.
+        pushed = bool(clusters) or bool(api.request("repositories"))
+        self.clusters.step(clusters, self.states, self.network_of, pushed)
         if not self.removals:
             self.forget_networks({one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters})
 
@@ -81,6 +92,7 @@ class Reconciler:
         for removal in [one for one in self.removals if one.done()]:
             for instance_id in self.removals.pop(removal):
                 self.states.pop(instance_id, None)
+                self.at.pop(instance_id, None)
                 self.reach.forget(instance_id)
                 self.untold.discard(instance_id)
             removal.result()
@@ -90,6 +102,13 @@ class Reconciler:
         if gone:
             LOG.info("removing %s", " ".join(gone))
             self.removals[self.remover.submit(self.hosts.remove, *gone)] = gone
+
+    def keep_disks(self) -> None:
+        """Before a host is removed of which an image was made: EC2 has read its disk by then."""
+        images = {one["image_id"]: one["instance_id"] for one in api.request("images")}
+        if images != self.images:
+            self.hosts.keep_disks(images)
+            self.images = images
 
     def prepare(self, vpc: Vpc) -> None:
         """Network, mirror, resolver and the AWS API of a VPC."""
@@ -134,10 +153,11 @@ class Reconciler:
         state = self.states.get(instance.instance_id)
         if instance.state in UP and state is None:
             LOG.info("starting %s at %s", instance.instance_id, instance.private_ip)
+            # Where this fails the container may be there all the same, and is started again.
+            self.untold.add(instance.instance_id)
             self.hosts.start(instance)
             self.reach.started(instance.instance_id)
             self.states[instance.instance_id] = "running"
-            self.untold.add(instance.instance_id)
         elif instance.state in UP and state in ("exited", "created", "stopped"):
             LOG.info("starting %s again", instance.instance_id)
             self.hosts.restart(instance.instance_id)

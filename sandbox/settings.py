@@ -14,9 +14,10 @@ from pathlib import Path
 from sandbox import standins
 from sandbox.account import api
 from sandbox.account import environment as account
-from sandbox.kubernetes import registry, training
+from sandbox.kubernetes import registry
 from sandbox.mirror import apt, wheels
 from sandbox.paths import REPOSITORY, Paths
+from sandbox.podman import Podman
 
 
 def variables(paths: Paths) -> str:
@@ -69,6 +70,9 @@ trainium_training: >-
      else {{'processes_per_node': 2, 'nodes': 2}} if trainium_backend | default('ec2') == 'pcluster'
      else {{'processes_per_node': 2}} }}}}
 
+# The images have the client of Lustre, so that none is fetched; no key has this fingerprint.
+shared_storage_lustre_key_fingerprint: "{40 * "0"}"
+
 # The containers' cgroups are read-only, and so is their limit of open files.
 efa_nofile: 16384
 slurm_proctrack_type: proctrack/linuxproc
@@ -84,6 +88,9 @@ acceptance_clock_synchronised: false
 eks_addons_lustre_driver_files: {_manifest("fsx-csi-driver")}
 eks_addons_volcano_files: {_manifest("volcano")}
 eks_cluster_system_count: 1
+eks_image_build_options: [--network=host]
+# The registry is built when there is a repository to push to.
+eks_image_login_tries: 180
 # Those of containers are the machine's, which has none.
 training_job_huge_pages: ""
 """
@@ -100,9 +107,16 @@ def _manifest(name: str) -> str:
 
 
 def eks_demo() -> str:
-    """The variables of ``make demo BACKEND=eks``: the demo's training in pods, on the storage that they share."""
-    job = {"nodes": 2, "processes_per_node": 2, "packages": [], "image": f"{training.REPOSITORY}:{training.TAG}"}
-    return json.dumps({"trainium_training": job, "trainium_shared_dir": "/fsx", "training_job_launcher": "kubernetes"})
+    """The variables of ``make demo BACKEND=eks``: the demo's training in pods, on storage that its playbooks make."""
+    # Its base has all packages; there is no index beside it.
+    job = {"nodes": 2, "processes_per_node": 2, "packages": []}
+    storage = {"trainium_shared_storage": "fsx", "trainium_shared_dir": "/fsx"}
+    # Something of each kind that goes into an image, so that all of it is built.
+    image = {
+        "eks_image_files": [{"src": str(REPOSITORY / "COPYING"), "dest": "/opt/own/COPYING"}],
+        "eks_image_commands": ["python3 -c 'import torch'"],
+    }
+    return json.dumps({"trainium_training": job, **storage, **image})
 
 
 def environment(paths: Paths) -> dict[str, str]:
@@ -120,6 +134,8 @@ def environment(paths: Paths) -> dict[str, str]:
             filter(None, dict.fromkeys([*programs, *os.environ.get("PATH", "").split(os.pathsep)]))
         ),
         "CONTAINERS_REGISTRIES_CONF": str(paths.registries),
+        # What role eks_image builds goes with the sandbox.
+        **Podman(paths).environment,
         # Playbooks name the kubeconfig of the sandbox's cluster; without a name they would take the caller's.
         "KUBECONFIG": account.NO_FILE,
     }

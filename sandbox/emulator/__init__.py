@@ -24,6 +24,8 @@ def install(pending: float = 0.0) -> None:
         gateways,
         instances,
         interfaces,
+        lingering,
+        own_images,
         placement,
         quotas,
         tags,
@@ -32,16 +34,19 @@ def install(pending: float = 0.0) -> None:
     from sandbox.emulator.eks import clusters
     from sandbox.emulator.launch import fleets, lifecycle, reservations, run_instances, templates
     from sandbox.emulator.market import blocks, spot
-    from sandbox.emulator.services import buckets, ecr, efs, fsx, resource_groups, sessions
+    from sandbox.emulator.services import balancers, buckets, ecr, efs, fsx, resource_groups, sessions
 
     for module in (reset, records, tags, interfaces, instances, addresses, gateways, describe, placement, reservations):
         module.install()
-    for module in (run_instances, fleets, dependencies, volumes, catalog, console, quotas, buckets, cloudformation):
+    for module in (run_instances, fleets, dependencies, lingering, volumes, catalog, console, quotas, buckets):
         module.install()
+    cloudformation.install()
     resource_groups.install()
+    balancers.install()
     spot.install()
     blocks.install()
     lifecycle.install(pending)
+    own_images.install(pending)
     fsx.install(pending)
     efs.install(pending)
     clusters.install(pending)

@@ -90,8 +90,14 @@ class Clusters:
         LOG.info("%s", line)
         (self.paths.run / "kubernetes").write_text(f"{line}\n", encoding="utf-8")
 
-    def step(self, clusters: list[Cluster], states: dict[str, str], networks: Callable[[Cluster], str]) -> None:
-        """One look and what follows. ``states`` are those of our containers; ``networks`` makes a cluster's network."""
+    def step(
+        self, clusters: list[Cluster], states: dict[str, str], networks: Callable[[Cluster], str], pushed: bool
+    ) -> None:
+        """One look and what follows.
+
+        ``states`` are those of our containers; ``networks`` makes a cluster's network; ``pushed``: whether the account
+        has repositories, for which the registry runs without a cluster as well.
+        """
         wanted = {cluster.name: cluster for cluster in clusters if cluster.status in ALIVE}
         there = {name.removeprefix(NAME_PREFIX) for name in states if name.startswith(NAME_PREFIX)}
         there |= {folder.name for folder in self.paths.kubernetes.glob("*")}
@@ -102,7 +108,7 @@ class Clusters:
             for name in gone:
                 states.pop(NAME_PREFIX + name, None)
             nodes.forget_cgroups()
-        if not wanted or not self.building.is_done():
+        if not (wanted or pushed) or not self.building.is_done():
             return
         if states.get(REGISTRY, "running") != "running":
             self.podman.run("start", f"{self.paths.name}-{REGISTRY}")
@@ -153,12 +159,13 @@ class Clusters:
         options = [word for source, path in volumes.items() for word in ("--volume", f"{source}:{path}")]
         command = ("/usr/bin/docker-registry", "serve", "/etc/registry.yml")
         self.podman.run("run", "-d", "--name", name, "--network", "host", *options, images.host_image(), *command)
-        if registry.HOST not in self.servers:
-            self.servers[registry.HOST] = registry.serve(registry.HOST, self.ecr, outside=True)
         self.push(data)
         if trains and not (data / training.tag()).exists():
             self._push(f"{IMAGE}:{training.tag()}", f"{PLACE}/{training.REPOSITORY}")
             (data / training.tag()).touch()
+        # Whoever builds an image waits for it, and would take a base that is still missing for one that never comes.
+        if registry.HOST not in self.servers:
+            self.servers[registry.HOST] = registry.serve(registry.HOST, self.ecr, outside=True)
 
     def push(self, data: Path) -> None:
         """Push the images that have upstream's names; nothing to do where that was done."""

@@ -32,7 +32,7 @@ POD_PACKAGES = "python3 python3-grpcio busybox-static mount iproute2 iputils-pin
 PROGRAMS = "/opt/sandbox/sandbox/kubernetes"
 POD_HOOKS = (
     f'mkdir -p "$1{PROGRAMS}"; rm -rf "$1"/usr/share/doc/*',
-    # Volcano's own image makes the certificate of its webhooks by this; the stand-in has no webhooks.
+    # Volcano's own image makes the certificate of its webhooks by this; the stand-in's makes one for itself.
     'printf "#!/bin/sh\\nexit 0\\n" > "$1/gen-admission-secret.sh"; chmod 0755 "$1/gen-admission-secret.sh"',
 )
 MODULE = "sandbox.kubernetes.inside"
@@ -70,7 +70,7 @@ STANDINS = (
     ),
     Standin("docker.io/volcanosh/vc-controller-manager", "volcano"),
     Standin("docker.io/volcanosh/vc-scheduler", "idle"),
-    Standin("docker.io/volcanosh/vc-webhook-manager", "idle"),
+    Standin("docker.io/volcanosh/vc-webhook-manager", "admission"),
 )
 
 

@@ -11,8 +11,6 @@ from sandbox.podman import IMAGE, Podman
 from sandbox.standins import wheels as standins
 
 REPOSITORY = "public.ecr.aws/neuron/pytorch-training-neuronx"
-# Any is served; it says to which SDK the image belongs.
-TAG = "2.9.0-neuronx-py312-sdk2.29.1-ubuntu24.04"
 VENV = "/opt/venv"
 # As in the image of docs/eks.md, which has more than Neuron's: what the preset bert reads.
 PACKAGES = "python3 python3-venv debian-reference-en iproute2 procps ca-certificates"

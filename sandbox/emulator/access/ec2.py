@@ -46,6 +46,7 @@ _ID = re.compile(r"^([a-z]+)-[0-9a-f]{8,17}$")
 _MADE = {
     "AllocateAddress": ["elastic-ip"],
     "CreateCapacityReservation": ["capacity-reservation"],
+    "CreateImage": ["image", "snapshot"],
     "CreateInternetGateway": ["internet-gateway"],
     "CreateKeyPair": ["key-pair"],
     "CreateLaunchTemplate": ["launch-template"],

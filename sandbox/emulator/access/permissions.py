@@ -18,13 +18,14 @@ from typing import Any
 
 import botocore.session
 from moto.cloudformation.models import cloudformation_backends
+from moto.ecr.models import ecr_backends
 from moto.eks.models import eks_backends
 from moto.fsx.models import fsx_backends
 from moto.iam.models import iam_backends
 from moto.logs.models import logs_backends
 from moto.resourcegroups.models import resourcegroups_backends
 
-from sandbox.emulator.access import ec2, efs
+from sandbox.emulator.access import ec2, efs, elb
 from sandbox.emulator.access.roles import linked
 from sandbox.emulator.access.statements import Context, Need
 from sandbox.emulator.records import CLUSTERS, store
@@ -70,7 +71,7 @@ _WITHOUT = (
     *(("logs", "DescribeLogGroups"), ("pricing", "GetProducts"), ("ec2", "GetSpotPlacementScores")),
 )
 _TAGGING = {
-    **dict.fromkeys(("eks", "elasticfilesystem", "fsx", "logs"), "TagResource"),
+    **dict.fromkeys(("ecr", "eks", "elasticfilesystem", "fsx", "logs"), "TagResource"),
     "resource-groups": "Tag",
     "ssm": "AddTagsToResource",
 }
@@ -130,12 +131,9 @@ def needs(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> list[N
     if (service, name) == ("iam", "AddRoleToInstanceProfile"):
         found += _passing([given["RoleName"]], "ec2.amazonaws.com")
     if (service, name) == ("fsx", "CreateFileSystem"):
-        found += _fsx(given)
-    if service == "elasticfilesystem":
-        found += efs.more(region, name, given)
-    if service == "eks":
-        found += _eks(region, name, given)
-    return found
+        found += _fsx(region, given)
+    further = {"ecr": _ecr, "eks": _eks, "elasticfilesystem": efs.more}.get(service)
+    return [*found, *(further(region, name, given) if further else ())]
 
 
 def _passing(names: list[str], service: str) -> list[Need]:
@@ -195,9 +193,10 @@ def _eks(region: str, name: str, given: dict[str, Any]) -> list[Need]:
     return found
 
 
-def _fsx(given: dict[str, Any]) -> list[Need]:
+def _fsx(region: str, given: dict[str, Any]) -> list[Need]:
     """What FSx does in the name of who makes a file system: roles ("Using service-linked roles for Amazon FSx", "Adding
-    permissions to use data repositories in Amazon S3") and looks at the network (policy AmazonFSxFullAccess)."""
+    permissions to use data repositories in Amazon S3"), looks at the network (policy AmazonFSxFullAccess), and uses a
+    key of the caller's ("Encrypting data at rest": what its list calls required)."""
     services = ["fsx.amazonaws.com"]
     found = [linked(services[0])]
     if (given.get("LustreConfiguration") or {}).get("ImportPath"):
@@ -205,6 +204,8 @@ def _fsx(given: dict[str, Any]) -> list[Need]:
         found += [{**of_s3, "action": f"iam:{action}"} for action in ("AttachRolePolicy", "PutRolePolicy")] + [of_s3]
     via = {"aws:CalledVia": services}
     looks = ("DescribeSecurityGroups", "DescribeSubnets", "DescribeVpcs", "GetSecurityGroupsForVpc")
+    actions = ("CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext")
+    found += _with_key(region, "fsx", given.get("KmsKeyId") or "", actions)
     return [*found, *({"action": f"ec2:{look}", "resources": NO_RESOURCE, "context": via} for look in looks)]
 
 
@@ -299,8 +300,12 @@ def _resources(service: str, region: str, name: str, given: dict[str, Any], path
         return [(group if group.startswith("arn:") else f"{where}:group/{group}", tags)]
     if service == "elasticfilesystem":
         return efs.made(region) if name == "CreateFileSystem" else efs.resources(region, path, given) or NO_RESOURCE
+    if service == "elasticloadbalancing":
+        return elb.resources(region, name, given)
     if service == "iam":
         return _of_iam(given, new=name.startswith("Create"))
+    if service == "ecr":
+        return _of_ecr(where, region, given)
     if service == "eks":
         return _of_eks(region, [urllib.parse.unquote(part) for part in path.strip("/").split("/")])
     group = given.get("logGroupName") or str(given.get("resourceArn", "")).partition(":log-group:")[2]
@@ -330,6 +335,35 @@ def _of_iam(given: dict[str, Any], new: bool = False) -> list[tuple[str, dict[st
                 return [(f"arn:aws:iam::{ACCOUNT}:{kind}{given.get('Path') or '/'}{name}", {})]
             return [(there.arn, {tag["Key"]: tag["Value"] for tag in there.tags})]
     return []
+
+
+def _ecr(region: str, name: str, given: dict[str, Any]) -> list[Need]:
+    """ECR asks KMS in the caller's name when a repository with a key is made or deleted ("Encryption at rest")."""
+    key = ""
+    actions: tuple[str, ...] = ("DescribeKey", "CreateGrant")
+    if name == "CreateRepository":
+        key = (given.get("encryptionConfiguration") or {}).get("kmsKey") or ""
+    if name == "DeleteRepository":
+        there = ecr_backends[ACCOUNT][region].repositories.get(given.get("repositoryName", ""))
+        key, actions = (there.encryption_configuration or {}).get("kmsKey") or "" if there else "", ("RetireGrant",)
+    return _with_key(region, "ecr", key, actions)
+
+
+def _with_key(region: str, service: str, key: str, actions: tuple[str, ...]) -> list[Need]:
+    """What a service does with a key in the caller's name; nothing without one."""
+    arn = key if key.startswith("arn:") else f"arn:aws:kms:{region}:{ACCOUNT}:key/{key}"
+    via = {"kms:ViaService": [f"{service}.{region}.amazonaws.com"]}
+    return [{"action": f"kms:{one}", "resources": [(arn, {})], "context": via} for one in actions if key]
+
+
+def _of_ecr(where: str, region: str, given: dict[str, Any]) -> list[Any]:
+    """The repository that a call names; of all of them none is asked for by its tags."""
+    asked = given.get("repositoryName") or str(given.get("resourceArn", "")).partition(":repository/")[2]
+    asked = asked or next(iter(given.get("repositoryNames") or ()), "")
+    if not asked:
+        return NO_RESOURCE
+    arn = f"{where}:repository/{asked}"
+    return [(arn, dict(ecr_backends[ACCOUNT][region].tagger.get_tag_dict_for_resource(arn)))]
 
 
 def _of_eks(region: str, path: list[str]) -> list[tuple[str, dict[str, str]]]:

@@ -15,6 +15,8 @@ from sandbox.emulator.access.permissions import needs, signer
 from sandbox.emulator.access.statements import Need, allowed
 
 _FREE = ("sts:GetCallerIdentity",)
+# Services whose protocol is older than JSON.
+_XML = ("s3", "cloudformation", "elasticloadbalancing")
 # Who asks for what CloudFormation does in this thread.
 CALLER = threading.local()
 
@@ -31,7 +33,7 @@ def refusal(environ: dict[str, Any], entry: dict[str, Any], body: bytes) -> tupl
     for need in needs(environ, entry, body):
         if not _granted(key, need):
             service = entry["service"]
-            code = {"ec2": "UnauthorizedOperation", "s3": "AccessDenied", "cloudformation": "AccessDenied"}.get(service)
+            code = "UnauthorizedOperation" if service == "ec2" else "AccessDenied" if service in _XML else ""
             text = f"You are not authorized to perform: {need['action']}"
             return (403, code, text) if code else (400, "AccessDeniedException", text)
     return None

@@ -68,10 +68,14 @@ def _permitted(stack: Any, json: dict[str, Any], delete: bool = False) -> None:
 
 
 def create_resource(logical: str, json: Any, resources: Any, account_id: str, region_name: str) -> Any:
-    """Moto's own, with events. It makes what the resource refers to first."""
+    """Moto's own, with events. It makes what the resource refers to and depends on first."""
     condition = json.get("Condition")
     if condition and not resources.lazy_condition_map[condition]:
         return None
+    # Stock moto's order is that of DependsOn, but whatever refers to a resource has it made before its turn.
+    wanted = json.get("DependsOn") or []
+    for name in [wanted] if isinstance(wanted, str) else wanted:
+        _first = resources[name]
     stack, kind = cloudformation_backends[account_id][region_name].get_stack(resources.stack_id), json["Type"]
     try:
         _injected("CreateResource", kind, logical)

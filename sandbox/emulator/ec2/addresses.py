@@ -1,7 +1,7 @@
 """Public addresses from a documentation range (RFC 5737), which the sandbox routes to its hosts; stock: 127.x.
 
-A NAT gateway has an address of its subnet, which is set free with it. An address in use is not released, and an
-instance with several interfaces is not a place for an address.
+A NAT gateway has an address of its subnet, which is set free with it. An address in use is not released, except in a
+default VPC, and an instance with several interfaces is not a place for an address.
 """
 
 from __future__ import annotations
@@ -64,10 +64,18 @@ def _associated(self: Any, instance: Any = None, eni: Any = None, **options: Any
     return found
 
 
+def _in_default_vpc(self: Any, address: Any) -> bool:
+    subnet = getattr(address.eni, "subnet", None)
+    return subnet is not None and str(self.vpcs[subnet.vpc_id].is_default).lower() == "true"
+
+
 def _released(self: Any, address: str | None = None, allocation_id: str | None = None) -> Any:
     found = self.address_by_ip([address]) if address else self.address_by_allocation([allocation_id])
     if found[0].association_id:
-        refuse("InvalidIPAddress.InUse", f"Address {found[0].public_ip} is in use.")
+        if not _in_default_vpc(self, found[0]):
+            refuse("InvalidIPAddress.InUse", f"Address {found[0].public_ip} is in use.")
+        # There EC2 takes it from its instance unasked (ReleaseAddress, API reference).
+        self.disassociate_address(association_id=found[0].association_id)
     self.tags.pop(found[0].id, None)
     return _release(self, address=address, allocation_id=allocation_id)
 

@@ -25,6 +25,11 @@ _init_attachment = eni_models.Attachment.__init__
 
 def _prepare(self: Any, nic_spec: list[dict[str, Any]], *arguments: Any, **options: Any) -> Any:
     self.interface_types = {}
+    named = [nic for nic in nic_spec if nic.get("PrivateIpAddress") and "SubnetId" in nic]
+    for nic in named:
+        # For the others another one is found.
+        subnet = self.ec2_backend.get_subnet(nic["SubnetId"])
+        subnet.request_ip(nic["PrivateIpAddress"], self)
     nic_spec.sort(key=lambda nic: (int(nic.get("NetworkCardIndex") or 0), int(nic.get("DeviceIndex") or 0)))
     for position, nic in enumerate(nic_spec):
         key = int(nic.get("NetworkCardIndex") or 0) * CARD_STRIDE + int(nic.get("DeviceIndex") or 0)
@@ -41,6 +46,8 @@ def _prepare(self: Any, nic_spec: list[dict[str, Any]], *arguments: Any, **optio
         if position == 0:
             # moto asks for the primary address by itself and refuses one that is taken.
             del subnet._subnet_ips[nic["PrivateIpAddress"]]
+    for nic in named:
+        del self.ec2_backend.get_subnet(nic["SubnetId"])._subnet_ips[nic["PrivateIpAddress"]]
     return _prep_nics(self, nic_spec, *arguments, **options)
 
 

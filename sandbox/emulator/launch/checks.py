@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from ipaddress import ip_address
 from typing import Any
 
 from moto.core.utils import utcnow
@@ -140,6 +141,7 @@ def _check_network(response: EC2Response, interfaces: list[Interface], kind: str
                     "InvalidParameter",
                     f"Security group {identity} and subnet {subnet.id} belong to different networks.",
                 )
+    _check_addresses(response, interfaces)
     zones = {subnet.availability_zone for subnet in subnets}
     if len(zones) > 1:
         refuse("InvalidParameterCombination", "Network interfaces must be in the same Availability Zone.")
@@ -150,6 +152,21 @@ def _check_network(response: EC2Response, interfaces: list[Interface], kind: str
                 "Unsupported",
                 f"Your requested instance type ({kind}) is not supported in your requested Availability Zone ({zone}).",
             )
+
+
+def _check_addresses(response: EC2Response, interfaces: list[Interface]) -> None:
+    """Private addresses that the request names; stock moto ends in an error of its own where one is taken."""
+    for nic in interfaces:
+        address = nic.get("PrivateIpAddress")
+        if not address or not nic.get("SubnetId"):
+            continue
+        if int(response._get_param("MaxCount", 1)) > 1:
+            refuse("InvalidParameterCombination", "A private address may be specified for a single instance only.")
+        subnet = response.ec2_backend.get_subnet(nic["SubnetId"])
+        if ip_address(address) not in subnet.cidr:
+            refuse("InvalidParameterValue", f"Address {address} does not fall within the subnet's address range")
+        if address in subnet._subnet_ips:
+            refuse("InvalidIPAddress.InUse", f"Address {address} is in use.")
 
 
 def offering_zones(region: str, kind: str) -> list[str]:

@@ -13,12 +13,13 @@ from sandbox.emulator import faults, state
 from sandbox.emulator.access import policy, regions
 from sandbox.emulator.access.permissions import signer
 from sandbox.emulator.cloudformation import images, waiting
+from sandbox.emulator.ec2 import own_images
 from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
 from sandbox.emulator.market import prices
 from sandbox.emulator.server import calls, guard, hosts, names, streams
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
-from sandbox.emulator.services import sessions
+from sandbox.emulator.services import ecr, sessions
 
 LOG = logging.getLogger("emulator")
 
@@ -26,7 +27,13 @@ LOG = logging.getLogger("emulator")
 ADDRESS_SERVICE = "/sandbox-api/address"
 CALLER = "192.0.2.10"
 # What the reconciler of hosts, the resolver and whoever makes control planes look at.
-LOOKS = {"hosts": hosts.desired, "names": names.known, "clusters": clusters.listing}
+LOOKS = {
+    "hosts": hosts.desired,
+    "images": own_images.listing,
+    "names": names.known,
+    "clusters": clusters.listing,
+    "repositories": ecr.repositories,
+}
 
 
 class Application:

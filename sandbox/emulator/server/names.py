@@ -1,5 +1,5 @@
-"""What the resolver of a VPC knows: the private names of instances, those of file systems of EFS that have a mount
-target, and the records of Route 53's hosted zones."""
+"""What the resolver of a VPC knows: private names of instances, those of file systems of FSx, and of EFS that have a
+mount target, and the records of Route 53's hosted zones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ def known() -> dict[str, str]:
     """Name in lower case, without the last dot -> address."""
     from moto.ec2.models import ec2_backends
     from moto.efs.models import efs_backends
+    from moto.fsx.models import fsx_backends
     from moto.route53.models import route53_backends
 
-    from sandbox.emulator.services import efs
+    from sandbox.emulator.services import efs, fsx
 
     found: dict[str, str] = {}
     for regions in list(ec2_backends.values()):
@@ -23,6 +24,9 @@ def known() -> dict[str, str]:
     for regions in list(efs_backends.values()):
         for region, backend in list(regions.items()):
             found.update(efs.names(backend, region))
+    for regions in list(fsx_backends.values()):
+        for backend in list(regions.values()):
+            found.update(fsx.names(backend))
     for partitions in list(route53_backends.values()):
         for backend in list(partitions.values()):
             for zone in list(backend.zones.values()):

@@ -6,10 +6,12 @@ Podman, buildah and docker push to the host in an image's name, whatever their s
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from moto.core.responses import ActionResult
-from moto.ecr.models import Repository
+from moto.ecr.models import Image, Repository, ecr_backends
 from moto.ecr.responses import ECRResponse
 
 from sandbox.kubernetes.registry import OWN
@@ -29,6 +31,19 @@ def _authorized(self: ECRResponse) -> ActionResult:
     return ActionResult(answer.result)
 
 
+def _digest(self: Any) -> None:
+    """Of the manifest, as registries and builders count it; stock moto takes the layers alone."""
+    text = self.image_manifest if isinstance(self.image_manifest, str) else json.dumps(self.image_manifest)
+    self._image_digest = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def repositories() -> list[str]:
+    """What there is to push to, which the reconciler starts the registry for."""
+    regions = [backend for backends in list(ecr_backends.values()) for backend in list(backends.values())]
+    return sorted(name for backend in regions for name in list(backend.repositories))
+
+
 def install() -> None:
     Repository.__init__ = _made
+    Image._create_digest = _digest
     ECRResponse.get_authorization_token = _authorized

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from moto.core.exceptions import JsonRESTError
-from moto.ec2.models import EC2Backend
 from moto.efs.models import EFSBackend, FileSystem
 from moto.efs.responses import EFSResponse
 from moto.moto_api._internal import mock_random
 
-from sandbox.emulator.records import store
+from sandbox.emulator.ec2.lingering import leave
 
 MOST = 3414  # MiB/s
 DAY = 24 * 3600.0
-# EC2 has the network interface of a mount target a little longer than EFS shows the mount target.
-LINGERS = 1.0
 STATUS = {
     **dict.fromkeys(("BadRequest", "ThroughputLimitExceeded", "SubnetNotFound", "SecurityGroupNotFound"), 400),
     **dict.fromkeys(("FileSystemNotFound", "MountTargetNotFound"), 404),
@@ -69,7 +65,7 @@ def settle(backend: EFSBackend) -> None:
         if getattr(target, "_gone", None) is not None and now >= target._gone:
             del backend.mount_targets_by_id[target.mount_target_id]
             target.clean_up()
-            _lingering(backend.ec2_backend)[target.network_interface_id] = {"until": now + LINGERS}
+            leave(backend.ec2_backend, target.network_interface_id)
         elif target.life_cycle_state == "creating" and now >= target._ready:
             target.life_cycle_state = "available"
     for system in list(backend.file_systems_by_id.values()):
@@ -77,28 +73,6 @@ def settle(backend: EFSBackend) -> None:
             backend.delete_file_system(system.file_system_id)
         elif system.life_cycle_state in ("creating", "updating") and now >= system._ready:
             system.life_cycle_state = "available"
-
-
-def _lingering(ec2: EC2Backend) -> dict[str, dict[str, Any]]:
-    return store(ec2, "interfaces_of_efs")
-
-
-def let_go(ec2: EC2Backend) -> None:
-    """Network interfaces whose mount target has been gone for long enough are gone as well."""
-    left = _lingering(ec2)
-    for identity in [key for key, one in left.items() if time.monotonic() >= one["until"]]:
-        del left[identity]
-        if identity in ec2.enis:
-            ec2.enis[identity].status = "available"
-            ec2.delete_network_interface(identity)
-
-
-def _after_letting_go(method: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapper(self: EC2Backend, *arguments: Any, **options: Any) -> Any:
-        let_go(self)
-        return method(self, *arguments, **options)
-
-    return wrapper
 
 
 def _find(backend: EFSBackend, identity: str) -> FileSystem:
@@ -260,5 +234,3 @@ def install(pending: float) -> None:
     EFSResponse.delete_mount_target = delete_mount_target
     EFSResponse.describe_mount_target_security_groups = describe_mount_target_security_groups
     EFSResponse.modify_mount_target_security_groups = modify_mount_target_security_groups
-    for name in ("get_all_network_interfaces", "delete_security_group", "delete_subnet"):
-        setattr(EC2Backend, name, _after_letting_go(getattr(EC2Backend, name)))

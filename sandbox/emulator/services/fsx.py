@@ -35,6 +35,12 @@ UPDATES = (
     "WeeklyMaintenanceStartTime",
 )
 PAGE = 100
+LNET = 988
+# LustreGuide, "Creating an FSx for Lustre file system fails".
+_NO_LNET = (
+    "The file system cannot be created because the default security group in the subnet provided or the provided "
+    f"security groups do not permit Lustre LNET network traffic on port {LNET}"
+)
 
 _stock_init = FileSystem.__init__
 _stock_to_dict = FileSystem.to_dict
@@ -45,6 +51,15 @@ _delay = {"seconds": 0.0}
 
 def _refuse(code: str, message: str) -> NoReturn:
     raise JsonRESTError(code, message)
+
+
+def _lets_lustre_in(group: Any, groups: Any) -> bool:
+    """Whether a security group lets its own members, or networks, in on port 988."""
+    return any(
+        rule.ip_protocol == "-1" or (int(rule.from_port or 0) <= LNET <= int(rule.to_port or 0))
+        for rule in group.ingress_rules
+        if rule.ip_range or (rule.source_group or {}).get("GroupId") in groups
+    )
 
 
 def _check_shape(kind: str, storage: str, capacity: int, throughput: int | None, version: str) -> None:
@@ -133,8 +148,11 @@ def _create(self: Any, **options: Any) -> Any:
     found = ec2.describe_subnets(subnet_ids=None, filters={"subnet-id": subnets}) if subnets else []
     if len(subnets) != 1 or len(found) != 1:
         _refuse("InvalidNetworkSettings", f"The subnets {subnets} are not one subnet that exists.")
-    if any(ec2.get_security_group_from_id(group) is None for group in groups):
+    allowing = [ec2.get_security_group_from_id(group) for group in groups]
+    if None in allowing:
         _refuse("InvalidNetworkSettings", f"One of the security groups {groups} does not exist.")
+    if allowing and not any(_lets_lustre_in(group, groups) for group in allowing):
+        _refuse("InvalidNetworkSettings", _NO_LNET)
     lustre = {"DeploymentType": "SCRATCH_1", "DataCompressionType": "NONE", **(options["lustre_configuration"] or {})}
     kind, storage = lustre["DeploymentType"], options["storage_type"] or "SSD"
     version = options["file_system_type_version"] or ("2.12" if kind == "PERSISTENT_2" else "2.10")
@@ -229,6 +247,15 @@ def update_file_system(self: FSxResponse) -> str:
     }
     one.actions.insert(0, action)
     return json.dumps({"FileSystem": one.to_dict()})
+
+
+def names(backend: FSxBackend) -> dict[str, str]:
+    """The names of file systems -> their address, as the resolver of a VPC knows them."""
+    return {
+        one.dns_name: one.interface.private_ip_address
+        for one in list(_living(backend).values())
+        if one.file_system_type == "LUSTRE" and _lifecycle(one) in ("AVAILABLE", "UPDATING")
+    }
 
 
 def install(pending: float) -> None:

@@ -193,10 +193,11 @@ def step(job: Object, live: list[Object]) -> Step:
     found = _event(job, live, now)
     if found and done["Succeeded"] < total:
         what, message = found
-        if what == "RestartJob" and tries < job["spec"].get("maxRetry", 3):
+        if what == "RestartJob" and tries + 1 < job["spec"].get("maxRetry", 3):
             return Step("Restarting", message, tries + 1, delete=True)
         if what == "RestartJob":
-            return Step("Failed", f"{message}, and maxRetry is reached", tries, delete=True)
+            # The failure counts before it is looked at (pkg/controllers/job/state, running.go and restarting.go).
+            return Step("Failed", f"{message}, and maxRetry is reached", tries + 1, delete=True)
         ends = {"AbortJob": "Aborted", "TerminateJob": "Terminated", "CompleteJob": "Completed"}
         if what in ends:
             return Step(ends[what], message, tries, delete=True)
@@ -216,8 +217,9 @@ def _event(job: Object, live: list[Object], now: str) -> tuple[str, str] | None:
         what = action(job, event, pod["metadata"]["labels"]["volcano.sh/task-spec"]) if event else None
         if event and what:
             return what, f"{event} {pod['metadata']['name']}"
-    if now == "Running" and len(live) < replicas(job):
-        what = action(job, "PodEvicted", "")
+    for task in job["spec"]["tasks"] if now == "Running" else ():
+        there = sum(pod["metadata"]["labels"]["volcano.sh/task-spec"] == task["name"] for pod in live)
+        what = action(job, "PodEvicted", task["name"]) if there < task.get("replicas", 1) else None
         if what:
             return what, "PodEvicted"
     return None

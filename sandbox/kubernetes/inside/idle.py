@@ -1,6 +1,6 @@
 """A stand-in for programs that have nothing to do in the sandbox: it says that it is well, where it is asked to.
 
-Sidecars of CSI drivers, Volcano's scheduler (Kubernetes' own has a profile of that name) and its admission.
+Sidecars of CSI drivers, and Volcano's scheduler (Kubernetes' own has a profile of that name).
 """
 
 from __future__ import annotations

@@ -115,8 +115,9 @@ class Controller:
         specs = [pod["spec"] for pod in wanted[: gang.minimum(job)]]
         if not gang.fit(specs, gang.free(self.api.items("/api/v1/nodes"), every)):
             self.put_group(job, "Pending")
-            ready = f"{gang.minimum(job)}/0 tasks in gang unschedulable: pod group is not ready"
-            return gang.Step("Pending", f"{ready}, {gang.minimum(job)} minAvailable", tries)
+            self.tell(job)
+            # The status of the job says nothing of it.
+            return gang.Step("Pending", "", tries)
         self.put_group(job, "Inqueue")
         core = f"/api/v1/namespaces/{namespace}"
         if "svc" in (job["spec"].get("plugins") or {}):
@@ -126,6 +127,24 @@ class Controller:
         for pod in wanted:
             self.api.create(f"{core}/pods", pod)
         return gang.Step("Pending", "", tries)
+
+    def tell(self, job: Object) -> None:
+        """The event by which Volcano tells why a Job has no Pods (job_controller_actions.go, recordPodGroupEvent)."""
+        metadata, moment = job["metadata"], time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        ready = f"{gang.minimum(job)}/0 tasks in gang unschedulable: pod group is not ready"
+        reason = f"{ready}, {gang.minimum(job)} minAvailable"
+        about = {"kind": "Job", "apiVersion": "batch.volcano.sh/v1alpha1", "uid": metadata["uid"]}
+        about.update(namespace=metadata["namespace"], name=metadata["name"])
+        event = {
+            "metadata": {"name": f"{metadata['name']}.{metadata['uid'][:13]}"},
+            "involvedObject": about,
+            "type": "Warning",
+            "reason": "PodGroupPending",
+            "message": f"PodGroup {metadata['namespace']}:{metadata['name']} unschedulable, reason: {reason}",
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+        }
+        self.api.create(f"/api/v1/namespaces/{metadata['namespace']}/events", event)
 
     def put_group(self, job: Object, phase: str) -> None:
         """The PodGroup of a Job, in a phase."""

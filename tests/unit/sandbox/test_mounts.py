@@ -1,4 +1,4 @@
-"""What the hosts of the sandbox are shown of file systems of EFS: what the role shared_storage compares."""
+"""What the hosts of the sandbox are shown of file systems of EFS and FSx: what the role shared_storage compares."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ TEXT = f"""\
 29 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 31 29 254:0 /srv/.sandbox/filesystems/efs/{IDENTITY} /neuron_shared rw,nosuid,nodev - ext4 /dev/vda rw
 32 29 254:0 /srv/.sandbox/filesystems/efs/{IDENTITY}/data /data ro - ext4 /dev/vda rw
+34 29 254:0 /srv/.sandbox/filesystems/fsx/fs-0b1b2c3d4e5f60011 /fsx rw,nosuid,nodev - ext4 /dev/vda rw
 33 29 254:0 /srv/.sandbox/filesystems/efs/fs-0000000000000000f /other rw - ext4 /dev/vda rw
 """
 
@@ -34,12 +35,16 @@ def stand_in() -> Any:
     return module
 
 
-def test_a_folder_of_EFS_is_shown_as_NFS_and_nothing_else_is(tmp_path: Path) -> None:  # noqa: N802
-    (tmp_path / IDENTITY).write_text(f"{SERVER}\n")
+def test_folders_of_EFS_and_FSx_are_shown_as_NFS_and_Lustre_and_nothing_else_is(tmp_path: Path) -> None:  # noqa: N802
+    (tmp_path / IDENTITY).write_text(f"nfs4 {SERVER}:\n")
+    lustre = "fs-0b1b2c3d4e5f60011.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh"
+    (tmp_path / "fs-0b1b2c3d4e5f60011").write_text(f"lustre {lustre}\n")
     text = stand_in().shown(TEXT, tmp_path)
     found = parse_mountinfo(text)
     assert is_sound(found["/neuron_shared"], f"{SERVER}:/", "nfs4", False)
     assert is_sound(found["/data"], f"{SERVER}:/data", "nfs4", False)
+    assert is_sound(found["/fsx"], lustre, "lustre", False)
+    assert not is_sound(found["/fsx"], lustre.replace("abcdefgh", "other"), "lustre", False)
     assert not is_sound(found["/other"], f"{SERVER}:/", "nfs4", False)
     assert found["/other"] == parse_mountinfo(TEXT)["/other"]
     assert text.splitlines()[0] == TEXT.splitlines()[0]

@@ -68,6 +68,14 @@ REFUSED: dict[str, tuple[str, Callable[[Any], Item]]] = {
             "MaxCount": 2,
         },
     ),
+    "one private address for two": (
+        "InvalidParameterCombination",
+        lambda lab: {"NetworkInterfaces": lab.nics(1, PrivateIpAddress="10.66.0.9"), "MinCount": 2, "MaxCount": 2},
+    ),
+    "a private address of another network": (
+        "InvalidParameterValue",
+        lambda lab: {"NetworkInterfaces": lab.nics(1, PrivateIpAddress="10.99.0.9")},
+    ),
     "an unknown image": ("InvalidAMIID.NotFound", lambda lab: {"ImageId": f"ami-{NOWHERE}"}),
     "an unknown type": ("InvalidParameterValue", lambda lab: {"InstanceType": "trn9.big"}),
     "an unknown key pair": ("InvalidKeyPair.NotFound", lambda lab: {"KeyName": "nobody"}),
@@ -103,3 +111,13 @@ def test_refused_launches_leave_nothing_behind(lab: Any, what: str) -> None:
     assert lab.shown() == []
     assert lab.ec2.describe_network_interfaces()["NetworkInterfaces"] == []
     assert lab.ec2.describe_volumes()["Volumes"] == []
+
+
+def test_a_private_address_is_given_away_once_until_its_instance_has_ended(lab: Any) -> None:
+    asked = {"NetworkInterfaces": [{**lab.nics()[0], "PrivateIpAddress": "10.66.0.6"}, *lab.nics()[1:]]}
+    (first,) = lab.run(**asked)
+    assert first["PrivateIpAddress"] == "10.66.0.6"
+    assert lab.code_of(lambda: lab.run(**asked)) == "InvalidIPAddress.InUse"
+    lab.ec2.terminate_instances(InstanceIds=[first["InstanceId"]])
+    lab.ec2.get_waiter("instance_terminated").wait(InstanceIds=[first["InstanceId"]], WaiterConfig={"Delay": 1})
+    assert lab.run(**asked)[0]["PrivateIpAddress"] == "10.66.0.6"

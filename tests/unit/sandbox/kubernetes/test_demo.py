@@ -41,9 +41,10 @@ def test_manifests_name_images_that_the_registry_has(file: Path) -> None:
     assert written["checksum"] == "sha256:" + hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_the_demo_trains_in_the_image_that_the_registry_has() -> None:
-    found = json.loads(settings.eks_demo())
-    assert found["trainium_training"]["image"].rpartition(":")[0] == training.REPOSITORY
+def test_the_demo_s_image_has_a_base_that_the_registry_has() -> None:
+    assert "image" not in json.loads(settings.eks_demo())["trainium_training"]
+    role = yaml.safe_load((REPOSITORY / "roles/eks_image/vars/main.yml").read_text(encoding="utf-8"))
+    assert role["__eks_image_gallery"] == training.REPOSITORY
 
 
 def test_a_machine_without_the_aws_cli_gets_tokens(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ RESTART = [{"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed
         (("Running", "Pending"), {"minAvailable": 1}, ("Running", 0, False)),
         (("Succeeded", "Succeeded"), {"phase": "Running"}, ("Completed", 0, False)),
         (("Failed", "Running"), {"phase": "Running", "policies": RESTART}, ("Restarting", 1, True)),
-        (("Failed", "Running"), {"phase": "Running", "policies": RESTART, "tries": 3}, ("Failed", 3, True)),
+        (("Failed", "Running"), {"phase": "Running", "policies": RESTART, "tries": 2}, ("Failed", 3, True)),
         (("Failed", "Failed"), {"phase": "Running"}, ("Failed", 0, False)),
         (("Running",), {"phase": "Running", "policies": RESTART}, ("Restarting", 1, True)),
         (
@@ -92,6 +92,14 @@ RESTART = [{"event": "PodEvicted", "action": "RestartJob"}, {"event": "PodFailed
 def test_the_next_phase(phases: tuple[str, ...], more: dict[str, Any], expected: tuple[str, int, bool]) -> None:
     step = gang.step(job(**more), live(*phases))
     assert (step.phase, step.retries, step.delete) == expected
+
+
+@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
+def test_a_pod_that_was_deleted_restarts_the_job_by_its_own_tasks_policy(phase: str) -> None:
+    """As TorchX writes them; also where the other pod has done its work meanwhile."""
+    ours = job(phase="Running")
+    ours["spec"]["tasks"][1]["policies"] = RESTART
+    assert gang.step(ours, live(phase))[:3] == ("Restarting", "PodEvicted", 1)
 
 
 @pytest.mark.parametrize(("text", "number"), [("500m", 0.5), ("1Gi", 2**30), ("16", 16), (3, 3), ("2k", 2000)])

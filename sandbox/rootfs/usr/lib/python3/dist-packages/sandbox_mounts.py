@@ -1,8 +1,8 @@
-"""Stand-in for what a kernel with NFS shows in /proc/self/mountinfo.
+"""Stand-in for what a kernel with NFS and Lustre shows in /proc/self/mountinfo.
 
-Bind mounts of file systems of EFS (sandbox-mount-nfs4) have the type and the source there that NFS would have. Only
-programs in Python are shown that, which Ansible's modules are; sandbox-mounts.pth imports this where there is such a
-mount.
+Bind mounts of file systems of EFS (sandbox-mount-nfs4) and FSx (sandbox-mount-lustre) have the type and the source
+there that NFS and Lustre would have. Only programs in Python are shown that, which Ansible's modules are;
+sandbox-mounts.pth imports this where there is such a mount.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from pathlib import Path
 from typing import Any
 
 MOUNTS = "/proc/self/mountinfo"
-SERVERS = Path("/run/simulated-efs")
-_FOLDER = re.compile(r"/efs/(fs-[0-9a-f]{8,40})(/.*)?$")
+# A file for each file system that was mounted, with its type and its source.
+KNOWN = Path("/run/simulated-mounts")
+_FOLDER = re.compile(r"/(?:efs|fsx)/(fs-[0-9a-f]{8,40})(/.*)?$")
 _open = io.open
 
 
-def shown(text: str, servers: Path = SERVERS) -> str:
-    """The lines with the type and the source of NFS where a folder of a file system of EFS is mounted."""
+def shown(text: str, known: Path = KNOWN) -> str:
+    """The lines with the type and the source of NFS or Lustre where a folder of such a file system is mounted."""
     lines = []
     for line in text.splitlines(keepends=True):
         left, separator, right = line.partition(" - ")
         fields, tail = left.split(" "), right.split(" ")
         match = _FOLDER.search(fields[3]) if len(fields) > 3 else None
-        server = servers / match.group(1) if match else None
-        if match and server and server.exists():
-            name = server.read_text(encoding="utf-8").strip()
-            tail[:2] = ["nfs4", f"{name}:{match.group(2) or '/'}"]
+        file = known / match.group(1) if match else None
+        if match and file and file.exists():
+            kind, source = file.read_text(encoding="utf-8").split()
+            tail[:2] = [kind, source + (match.group(2) or "/") if kind == "nfs4" else source]
             line = left + separator + " ".join(tail)
         lines.append(line)
     return "".join(lines)
