@@ -10,10 +10,10 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import report
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import plan as kubernetes
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import volcano
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import tensorboard, volcano
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.names import APP
+from ansible_collections.trainium.cluster.plugins.module_utils._training import contents, needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import versions_of
@@ -117,7 +117,10 @@ def training_job(
 
 @takes(Mapping, "a job of the filter training_job")
 def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, Any]) -> dict[str, Any]:
-    """The job's ``parts`` for Kubernetes, each what is submitted at once; or only ``refused``, the sentence."""
+    """The job's ``parts`` for Kubernetes, each what is submitted at once; or only ``refused``, the sentence.
+
+    ``tensorboard``: the Deployment that shows its events, where the site asks for it.
+    """
     job, site = plain(value), plain(site)
     try:
         files = {name: text.encode() for name, text in plain(scripts).items()}
@@ -128,8 +131,9 @@ def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, 
             found = volcano.parts(job, site, files)
         else:
             found = {"train": kubernetes.objects(job, site, files)}
+        board = tensorboard.deployment(job, site) if site.get("tensorboard") else {}
     except (ValueError, OSError) as error:
-        return {"parts": [], "refused": str(error)}
+        return {"parts": [], "tensorboard": {}, "refused": str(error)}
     parts = [
         {
             "part": part,
@@ -140,7 +144,7 @@ def training_objects(value: Any, scripts: Mapping[str, str], site: Mapping[str, 
         for part, objects in found.items()
         if objects
     ]
-    return {"parts": parts, "refused": ""}
+    return {"parts": parts, "tensorboard": board, "refused": ""}
 
 
 @takes(Mapping, "a dictionary of states")
@@ -163,6 +167,11 @@ def training_packages(value: Any) -> list[str]:
     return needs.packages_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
+def training_contents(value: Any) -> dict[str, Any]:
+    """What a container image has to have for a definition, beside what its base has."""
+    return contents.contents_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
+
+
 def training_enough_nodes(value: Any) -> int:
     """How many of the nodes that would be started for it a definition's preset takes; 0 where it takes all."""
     return planner.enough_nodes(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
@@ -176,6 +185,7 @@ def training_dataset(value: Any) -> dict[str, Any]:
 FilterModule = filter_module(
     training_job,
     training_packages,
+    training_contents,
     training_enough_nodes,
     training_dataset,
     training_objects,

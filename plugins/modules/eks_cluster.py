@@ -255,6 +255,7 @@ updated:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -302,7 +303,7 @@ def main() -> None:
     client = module.client("eks")
     try:
         check_library(client)
-        result = EksCluster(client, module.params, module.check_mode, module.warn, caller).run()
+        result = EksCluster(client, module.params, module.check_mode, warn, caller).run()
     except TrainiumError as error:
         module.fail_json(msg=f"eks_cluster {module.params['name']}: {error}.", **error.details)
     finish(module, result)

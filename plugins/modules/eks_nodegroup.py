@@ -309,6 +309,7 @@ attempts:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -358,7 +359,7 @@ def main() -> None:
     clients = (module.client("eks"), module.client("ec2"))
     try:
         check_library(clients[0])
-        result = EksNodegroup(*clients, module.params, module.check_mode, module.warn).run()
+        result = EksNodegroup(*clients, module.params, module.check_mode, warn).run()
     except TrainiumError as error:
         name = f"{module.params['cluster']}/{module.params['name']}"
         module.fail_json(msg=f"eks_nodegroup {name}: {error}.", **{"attempts": [], **error.details})

@@ -34,7 +34,8 @@ options:
   state:
     description:
       - V(present) submits the training.
-      - V(stopped) deletes, once one of its Jobs has failed, those that still hold nodes. What has ended stays.
+      - V(stopped) deletes, once one of its Jobs has failed, those that still hold nodes. What has ended stays. It also
+        deletes all Jobs of a training that can never start, if no pod of it ever ran.
       - V(absent) ends it and deletes its objects.
     type: str
     choices: [present, stopped, absent]

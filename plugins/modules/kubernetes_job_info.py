@@ -63,7 +63,13 @@ succeeded:
   type: bool
   sample: false
 cannot_start:
-  description: Whether it waits for what never comes, such as an image that does not exist.
+  description: Whether it waits for what never comes, such as an image that does not exist, and no pod of it ever ran.
+  returned: success
+  type: bool
+  sample: false
+stuck:
+  description:
+    - Whether a pod of it waits for what never comes, while others run or ran. O(wait=true) does not wait for that.
   returned: success
   type: bool
   sample: false
@@ -77,6 +83,21 @@ remedy:
   returned: success
   type: str
   sample: Wait until another job ends.
+launcher:
+  description: V(torchx) for a job of Volcano, V(kubernetes) for plain Jobs; empty where there is none.
+  returned: success
+  type: str
+  sample: torchx
+node_count:
+  description: How many nodes it is to have.
+  returned: success
+  type: int
+  sample: 2
+process_count:
+  description: How many processes it is to have on all of them; V(0) for plain Jobs, of which the log says it.
+  returned: success
+  type: int
+  sample: 64
 nodes:
   description: Its nodes, with commas between them; empty while it waits.
   returned: success
@@ -127,6 +148,11 @@ last_lines:
   type: list
   elements: str
   sample: []
+note:
+  description: What the pod of a dataset last said of its progress; empty for others.
+  returned: success
+  type: str
+  sample: fetching 12.3 GiB of 48.0 GiB (25%), 512.0 MiB/s, 1 min 11 s left
 started_at:
   description: When the first of its pods started, in seconds since 1970.
   returned: success
@@ -149,6 +175,42 @@ warned:
   type: list
   elements: dict
   sample: []
+cluster_nodes:
+  description: The Trainium nodes of the cluster, from one call; empty where the user may not list nodes.
+  returned: without O(name)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its name in Kubernetes.
+      type: str
+    instance_type:
+      description: Its type.
+      type: str
+    ready:
+      description: Whether it answers.
+      type: bool
+    unschedulable:
+      description: Whether it is closed to new pods.
+      type: bool
+    neuron_devices:
+      description: How many Neuron devices its plugin offers.
+      type: int
+    efa_interfaces:
+      description: How many EFA interfaces its plugin offers.
+      type: int
+    complete:
+      description: Whether these are all that its type has.
+      type: bool
+told:
+  description:
+    - What there is to say of the nodes, of Volcano's queues, and of pods in C(kube-system) and C(volcano-system),
+      C(line) and C(remedy) each; a queue that is open and pods that run are not told of, nor is what the user may not
+      see.
+  returned: without O(name)
+  type: list
+  elements: dict
+  sample: [{"line": "Nodes of Kubernetes do not answer: ip-192-0-2-5.ec2.internal", "remedy": "Wait"}]
 saved:
   description: The logs that were written.
   returned: success

@@ -21,8 +21,11 @@ class KubernetesAction(SlurmAction):
         names = ("name", "steps", "success", *CONNECTION)
         arguments = {name: options[name] for name in names if options[name] is not None}
         job = self.follow(arguments, options["wait_timeout"], task_vars)
-        if job.get("failed") or not job["ended"] or job["succeeded"]:
+        if job.get("failed") or job["succeeded"] or not (job["ended"] or job["stuck"]):
             return job
+        if job["stuck"]:
+            text = f"job {job['job_id']} cannot go on ({job['reason']}); it was left, since pods of it run or ran"
+            return {**job, "failed": True, "msg": f"{self.plugin_name()}: {text}. {job['remedy']}"}
         for line in job["last_lines"]:
             self.show(f"  {line}")
         text = failure_text(job, "of rank 0").replace("; see the end of its log of rank 0.", "")

@@ -154,10 +154,26 @@ def plan_group(current: Group | None, params: Params) -> GroupPlan:
             f"trainium_node_count={current['count']} or trainium_allow_shrink=true)"
         )
     version, outdated = _version(current, params)
+    replaces = bool(params["replace_nodes"])
+    # User guide, "Create a managed node group with Capacity Blocks for ML".
+    if version and replaces and current["capacity_type"] == "CAPACITY_BLOCK" and current["count"]:
+        if params["count"]:
+            raise TrainiumError(_first_none(params, outdated))
+        # They drain for minutes after the number has changed.
+        replaces = False
     tags = own_tags(params)
     missing = {key: value for key, value in tags.items() if current["tags"].get(key) != value}
-    return GroupPlan(
-        False, False, _config(current, params), version if params["replace_nodes"] else {}, missing, outdated
+    return GroupPlan(False, False, _config(current, params), version if replaces else {}, missing, outdated)
+
+
+def _first_none(params: Params, outdated: Sequence[str]) -> str:
+    """How a group of a Capacity Block loses its nodes; the playbooks take no number of 0."""
+    region = f" --region {params['region']}" if params.get("region") else ""
+    return (
+        f"the node group has {'; '.join(outdated)}, and EKS changes that of a Capacity Block only while it has no "
+        "nodes; end them and what runs there with 'aws eks update-nodegroup-config --cluster-name "
+        f"{params['cluster']} --nodegroup-name {params['name']}{region} --scaling-config minSize=0,desiredSize=0', and "
+        "run this again when its instances are terminated"
     )
 
 
@@ -243,8 +259,12 @@ def _version(current: Group, params: Params) -> tuple[Item, list[str]]:
     return request, outdated
 
 
-def warning(plan: GroupPlan, name: str) -> str:
-    """For nodes that are not as wanted and may not be replaced."""
+def warning(plan: GroupPlan, name: str, may: bool = False) -> str:
+    """For nodes that are not as wanted and may not be replaced, or ``may``, but not before they are ended."""
+    if may:
+        return (
+            f"{name} has {'; '.join(plan.outdated)}; run this again when its instances are terminated to change that."
+        )
     return (
         f"The nodes of {name} have {'; '.join(plan.outdated)}. EKS would replace every one of them, with what runs "
         "there; set replace_nodes=true to let it (for the playbooks, eks_cluster_replace_nodes)."

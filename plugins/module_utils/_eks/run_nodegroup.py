@@ -56,7 +56,7 @@ class EksNodegroup:
             return self._remove(current)
         plan = planner.plan_group(current, params)
         if plan.outdated and not plan.version:
-            self._warn(planner.warning(plan, params["name"]))
+            self._warn(planner.warning(plan, params["name"], params["replace_nodes"]))
         places = self._places() if plan.create else []
         before = planner.lasting(current) if current else {}
         after = planner.predicted(params, plan, current)
@@ -117,16 +117,21 @@ class EksNodegroup:
             self._wait_active()
         if plan.tags and current:
             calls.tag(self._client, current["arn"], plan.tags)
-        for what, operation, request in (
+        updates = [
             ("configuration", "update_nodegroup_config", plan.config),
             ("nodes", "update_nodegroup_version", plan.version),
-        ):
-            if request:
-                full = {"clusterName": cluster, "nodegroupName": name, **request}
-                update = calls.update_nodegroup(self._client, operation, full)
-                if self._params["wait"] or (operation == "update_nodegroup_config" and plan.version):
-                    names = {"name": cluster, "nodegroupName": name}
-                    wait_for_update(self._client, update, f"{name}'s {what}", self._left(), self._progress, **names)
+        ]
+        if current and not current["count"]:
+            # Its first nodes are to be as wanted, and those of a Capacity Block cannot be changed later.
+            updates.reverse()
+        updates = [one for one in updates if one[2]]
+        for what, operation, request in updates:
+            full = {"clusterName": cluster, "nodegroupName": name, **request}
+            update = calls.update_nodegroup(self._client, operation, full)
+            # EKS takes one at a time.
+            if self._params["wait"] or operation != updates[-1][1]:
+                names = {"name": cluster, "nodegroupName": name}
+                wait_for_update(self._client, update, f"{name}'s {what}", self._left(), self._progress, **names)
         if plan.config and self._params["wait"]:
             return self._wait_active()
         return planner.group_of(self._look() or {"nodegroupName": name})

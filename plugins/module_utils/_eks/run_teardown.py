@@ -12,7 +12,11 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, check_ours
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    CLUSTER_TAG,
+    check_ours,
+    is_owner,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_teardown as beside
@@ -24,19 +28,33 @@ TIMEOUT = 2400
 
 
 class EksOf:
-    """What of EKS carries a cluster's tag. ``names_of`` and ``delete`` make a Maker of teardown's."""
+    """What of EKS carries a cluster's tag. ``look`` and ``delete`` make a Maker of teardown's.
+
+    Ids of VPCs, of what it has seen: ``networks`` has those in which the owner's own lies under the cluster's name, by
+    which Kubernetes marks things, ``strangers`` those in which one of this name lies that is not the cluster's.
+    """
 
     def __init__(self, client: Any, ec2_client: Any, cluster: str, owner: str | None = None) -> None:
         self._client, self._ec2, self._cluster = client, ec2_client, cluster
         self._whose = {"cluster_name": cluster, "owner": owner}
         self._progress = Progress()
+        self.networks: set[str] = set()
+        self.strangers: set[str] = set()
 
     def _mine(self) -> list[str]:
-        shown = [calls.describe_cluster(self._client, name) for name in calls.list_clusters(self._client)]
-        mine = [one for one in shown if one and (one.get("tags") or {}).get(CLUSTER_TAG) == self._cluster]
-        for one in mine:
-            check_ours(one["tags"], self._whose, f"the EKS cluster {one['name']}")
-        return [one["name"] for one in mine]
+        mine = []
+        for name in calls.list_clusters(self._client):
+            one = calls.describe_cluster(self._client, name) or {}
+            tags, network = one.get("tags") or {}, (one.get("resourcesVpcConfig") or {}).get("vpcId")
+            is_mine = tags.get(CLUSTER_TAG) == self._cluster
+            if is_mine:
+                check_ours(tags, self._whose, f"the EKS cluster {name}")
+                mine.append(name)
+            if network and name == self._cluster and not is_mine:
+                self.strangers.add(network)
+            elif network and name == self._cluster and is_owner(tags, self._whose):
+                self.networks.add(network)
+        return mine
 
     def look(self) -> Names:
         clusters = self._mine()

@@ -24,12 +24,15 @@ TRIES = 3
 _PASSING = frozenset({429, 500, 502, 503, 504})
 PATHS = {
     "ConfigMap": "api/v1/namespaces/{namespace}/configmaps",
+    "Deployment": "apis/apps/v1/namespaces/{namespace}/deployments",
     "Event": "api/v1/namespaces/{namespace}/events",
     "Job": "apis/batch/v1/namespaces/{namespace}/jobs",
     "Pod": "api/v1/namespaces/{namespace}/pods",
     "Secret": "api/v1/namespaces/{namespace}/secrets",
     "Service": "api/v1/namespaces/{namespace}/services",
     "Namespace": "api/v1/namespaces",
+    "Node": "api/v1/nodes",
+    "Queue": "apis/scheduling.volcano.sh/v1beta1/queues",
 }
 VOLCANO_JOBS = "apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs"
 
@@ -118,6 +121,8 @@ class Api:
             reason = one_line(Exception(content or error.reason))
         if error.code == 401:
             reason = "You must be logged in to the server (Unauthorized)"
+        # As webhooks of Volcano end theirs.
+        reason = reason.rstrip("; ")
         remedy = remedy_of(reason) or "see kubectl describe and the cluster's events"
         verb = {"GET": "tell", "DELETE": "delete"}.get(method, "take")
         what = path.rpartition("}/")[2].partition("/")[0] or path
@@ -171,13 +176,29 @@ class Api:
 
     def volcano_jobs(self, selector: str = "") -> list[dict[str, Any]]:
         """Volcano's jobs; none where the cluster has no Volcano, or where the user has nothing to do with it."""
+        items = self._visible(VOLCANO_JOBS, selector)
+        return [{**one, "apiVersion": VOLCANO, "kind": "Job"} for one in items]
+
+    def deployments(self, selector: str) -> list[dict[str, Any]]:
+        """Deployments with the labels; none where the user has nothing to do with them."""
+        items = self._visible(PATHS["Deployment"], selector)
+        return [{**one, "apiVersion": "apps/v1", "kind": "Deployment"} for one in items]
+
+    def of_cluster(self, kind: str) -> list[dict[str, Any]]:
+        """All objects of a kind that is in no namespace; none where the user may not see them, or the kind is none."""
+        return self._visible(PATHS[kind])
+
+    def elsewhere(self, kind: str, namespace: str) -> list[dict[str, Any]]:
+        """All objects of a kind in another namespace; none where the user may not see them."""
+        return self._visible(PATHS[kind].format(namespace=namespace))
+
+    def _visible(self, path: str, selector: str = "") -> list[dict[str, Any]]:
         try:
-            items = self.request("GET", VOLCANO_JOBS, labelSelector=selector).get("items") or []
+            return self.request("GET", path, labelSelector=selector).get("items") or []
         except KubernetesError as error:
             if error.code in (403, 404):
                 return []
             raise
-        return [{**one, "apiVersion": VOLCANO, "kind": "Job"} for one in items]
 
     def log(self, pod: str, lines: int | None = None) -> str:
         """A pod's log or its end; '' where it has none, or none any more."""

@@ -36,9 +36,12 @@ _PASSWORD = re.compile(
 
 
 def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]:
-    """The resolved definition with what is the same in all pods; see `objects` for ``site``. Raises ValueError."""
+    """The resolved definition with what is the same in all pods; see `objects` for ``site``. Raises ValueError.
+
+    ``site`` has ``launcher`` as well.
+    """
     shared, directory = str(site["shared"] or "").rstrip("/"), str(site["directory"])
-    pods.checked_image(job.get("image"))
+    pods.checked_image(job.get("image"), to_come=True)
     pods.hardware_of(site["instance_type"])
     if not shared or not site["claim"]:
         raise ValueError(
@@ -62,6 +65,10 @@ def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]
         raise ValueError(
             "min_nodes of the training job is for Slurm; with Kubernetes a job has all its nodes, so set it to 0."
         )
+    if site.get("tensorboard"):
+        _refuse_without_events(str(job["tensorboard"]), shared)
+    if site.get("launcher") == "torchx":
+        _refuse_of_torchx(job)
     cacheset = site.get("cacheset") or names.slug(job["name"], names.LONGEST)
     if not isinstance(cacheset, str) or not _CACHESET.fullmatch(cacheset):
         raise ValueError(
@@ -82,6 +89,36 @@ def completed(job: Mapping[str, Any], site: Mapping[str, Any]) -> dict[str, Any]
         "driver_reload": False,
         "reserved_port": 0,
     }
+
+
+def _refuse_without_events(events: str, shared: str) -> None:
+    """A training of which TensorBoard would see nothing. Raises ValueError."""
+    if not events.startswith(f"{shared}/"):
+        raise ValueError(
+            f"training_job_tensorboard is true, and tensorboard of the training job is {shown(events)}; name there the "
+            f"folder in {shared} below which the script writes its events, or leave training_job_tensorboard out."
+        )
+
+
+def _refuse_of_torchx(job: Mapping[str, Any]) -> None:
+    """What the component has no place for. Raises ValueError."""
+    command, cache = job["compile"]["command"], job["cache"]
+    if job["compile"]["enabled"] and command != DEFAULTS["compile"]["command"]:
+        raise ValueError(
+            f"compile.command of the training job is {shown(command)}, and launcher torchx compiles by "
+            "neuron_parallel_compile only; leave it out, or set training_job_launcher to kubernetes."
+        )
+    if cache["directory"] != DEFAULTS["cache"]["directory"]:
+        raise ValueError(
+            f"cache.directory of the training job is {shown(cache['directory'])}, and launcher torchx keeps its cache "
+            "in neuron_cache/<cacheset> of trainium_shared_dir; set training_job_cacheset in its place, or "
+            "training_job_launcher to kubernetes."
+        )
+    if cache["keep_days"] != DEFAULTS["cache"]["keep_days"]:
+        raise ValueError(
+            f"cache.keep_days of the training job is {cache['keep_days']}, and launcher torchx deletes nothing of "
+            "its cache; leave it out, or set training_job_launcher to kubernetes."
+        )
 
 
 def contents(files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
@@ -172,6 +209,13 @@ def pod_spec(container: Object, volumes: list[Object], site: Mapping[str, Any]) 
     if site.get("priority_class"):
         spec["priorityClassName"] = site["priority_class"]
     return spec
+
+
+def beside_spec(container: Object, volumes: list[Object], site: Mapping[str, Any]) -> Object:
+    """Of a pod that is beside trainings, and mounts their claim: on nodes of their type, as others have no client of
+    Lustre, and without their service account, which may have rights in AWS."""
+    spec = pod_spec(container, volumes, {**site, "service_account": "", "priority_class": ""})
+    return {**spec, "nodeSelector": {pods.INSTANCE_TYPE: site["instance_type"]}}
 
 
 def objects(job: Mapping[str, Any], site: Mapping[str, Any], files: Mapping[str, bytes]) -> list[Object]:

@@ -28,6 +28,8 @@ ENVIRONMENT = "/etc/trainium/environment"
 SECONDS_UNTIL_LOST = 60
 # [registry/]name[:tag][@digest] as "docker pull" takes it.
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,254}(@sha256:[0-9a-f]{64})?")
+# Stands for the image that role eks_image has not built yet: a name that no registry can have (RFC 2606).
+NO_IMAGE = "unknown.invalid/training:unknown"
 
 Object = dict[str, Any]
 
@@ -55,8 +57,13 @@ def processes_of(job: Mapping[str, Any], instance_type: str) -> int:
     return known.devices * (max if physical else min)(known.cores)
 
 
-def checked_image(image: Any) -> str:
-    """The image of the definition, which Kubernetes cannot do without."""
+def checked_image(image: Any, to_come: bool = False) -> str:
+    """The image of the definition, which Kubernetes cannot do without; ``to_come`` where nothing is submitted yet."""
+    if image == NO_IMAGE and not to_come:
+        raise ValueError(
+            "The image of the training is not built; run role eks_image before, as playbooks/training.yml does, or "
+            "name an image in trainium_training."
+        )
     if not is_text(image) or not _IMAGE.fullmatch(image):
         raise RefusedError("image", image, "name the container image to train in, as <registry>/<repository>:<tag>")
     return str(image)

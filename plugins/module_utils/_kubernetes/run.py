@@ -7,6 +7,7 @@ second run finds what the first has made and makes what is missing.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -16,17 +17,24 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import addons, names, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import nodes as of_cluster
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.plan import SUBMISSION
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import POD_SECURITY
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import (
+    NO_IMAGE,
+    POD_SECURITY,
+    checked_image,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
 
 # Enough for the pace of a training.
 LINES = 400
 SECONDS_TO_END = 300.0
 SECONDS_TO_CLEAN = 120.0
+# Of what was made closer together nobody knows the first: times are whole seconds of several API servers.
+SECONDS_APART = 2
 
 Object = dict[str, Any]
 
@@ -66,7 +74,11 @@ def look(
 
 
 def look_at_all(api: Api) -> dict[str, Any]:
-    """All ``trainings`` of the namespace, the newest first, and what it ``warned`` of, from one list of each kind."""
+    """All ``trainings`` of the namespace, the newest first, and what it ``warned`` of, from one list of each kind.
+
+    Also what of the cluster they depend on, as far as the user may see it: ``cluster_nodes``, and what is ``told`` of
+    them, of Volcano's queues and of add-ons that do not run.
+    """
     apps: dict[str, list[Object]] = {}
     selector = f"{names.MANAGED_BY}={names.MANAGER}"
     for job in [*api.listed("Job", selector), *api.volcano_jobs(selector)]:
@@ -85,7 +97,13 @@ def look_at_all(api: Api) -> dict[str, Any]:
         made = max(job["metadata"]["creationTimestamp"] for job in jobs)
         seen.append({**state, "made_at": states.moment(made), "line": job_text(state)})
     seen.sort(key=lambda one: -one["made_at"])
-    return {"trainings": seen, "warned": states.warnings(events)}
+    nodes = of_cluster.nodes_of(api.of_cluster("Node"))
+    lines = [*of_cluster.node_lines(nodes), *of_cluster.queue_lines(api.of_cluster("Queue"))]
+    for namespace in addons.NAMESPACES:
+        others = api.elsewhere("Pod", namespace)
+        lines += addons.pod_lines(namespace, others, api.elsewhere("Event", namespace))
+    told = [{"line": line, "remedy": states.remedy_of(line)} for line in lines]
+    return {"trainings": seen, "warned": states.warnings(events), "cluster_nodes": nodes, "told": told}
 
 
 def _app_of_pod(pod: Object) -> str:
@@ -133,10 +151,15 @@ def _ensure_namespace(api: Api, check: bool) -> bool:
     return not check
 
 
-def _refuse_others(api: Api, name: str, cacheset: str, check: bool) -> list[str]:
+def _begun(jobs: Sequence[Object]) -> int:
+    """When the first of their objects was made."""
+    return min(states.moment(job["metadata"].get("creationTimestamp")) or 0 for job in jobs)
+
+
+def _refuse_others(api: Api, name: str, cacheset: str, check: bool, begun: int | None = None) -> list[str]:
     """Refuse a second job on one compile cache; one of ours that can never start makes room.
 
-    Returns what was ended.
+    With ``begun``, when this one was made, those surely made after it are passed over. Returns what was ended.
     """
     ended = []
     apps: dict[str, list[Object]] = {}
@@ -146,6 +169,8 @@ def _refuse_others(api: Api, name: str, cacheset: str, check: bool) -> list[str]
         if cacheset and states.cacheset_of(job) == cacheset and not _same(app, name):
             apps.setdefault(app, []).append(job)
     for app, jobs in apps.items():
+        if begun is not None and _begun(jobs) >= begun + SECONDS_APART:
+            continue
         seen = look(api, app, jobs=jobs)
         if seen["state"] in states.ENDED:
             continue
@@ -173,6 +198,8 @@ def present(
     jobs = [one for one in objects if one["kind"] == "Job"]
     if not jobs:
         raise ValueError("objects has no Job; give what the filter training_objects makes.")
+    if NO_IMAGE in json.dumps(jobs):
+        checked_image(NO_IMAGE)
     there = _ensure_namespace(api, check)
     found = workloads(api, names.APP, name) if there else []
     plain = len([one for one in jobs if not states.is_volcano(one)])
@@ -183,7 +210,8 @@ def present(
     if found and before["ended"]:
         end(api, name, found, check)
         found = []
-    others = [] if found else _refuse_others(api, name, states.cacheset_of(jobs[0]), check) if there else []
+    cacheset = states.cacheset_of(jobs[0])
+    others = [] if found else _refuse_others(api, name, cacheset, check) if there else []
     known = {job["metadata"]["name"] for job in found}
     made = []
     for one in objects:
@@ -196,20 +224,28 @@ def present(
         else:
             made += _put(api, one, bool(found), check)
     submitted = any(text.startswith("Job") for text in made)
+    if submitted and not found and cacheset and not check:
+        own = workloads(api, names.APP, name)
+        try:
+            # Two that are submitted at once have not seen each other before.
+            _refuse_others(api, name, cacheset, check, _begun(own))
+        except TrainiumError:
+            end(api, name, own, check)
+            raise
     return {"submitted": submitted, "changed": bool(made), "before": before, "made": made, "ended_others": others}
 
 
 def _put(api: Api, wanted: Object, runs: bool, check: bool) -> list[str]:
     """Make an object that pods read, or bring it up to date; of a training that runs only its secrets."""
     here = api.get(wanted)
-    if wanted["kind"] == "ConfigMap" and not runs:
+    if SUBMISSION in (wanted.get("data") or {}) and not runs:
         wanted = {**wanted, "data": {**wanted["data"], SUBMISSION: secrets.token_hex(8)}}
     if here is None:
         api.create(wanted, check)
         return [_shown(wanted)]
     if wanted["kind"] == "Service" or (runs and wanted["kind"] == "ConfigMap"):
         return []
-    parts: Object = {key: wanted[key] for key in ("data", "binaryData") if key in wanted}
+    parts: Object = {key: wanted[key] for key in ("data", "binaryData", "immutable") if key in wanted}
     if all(here.get(key) == value for key, value in parts.items()):
         return []
     api.change(wanted, parts, check)
@@ -236,10 +272,16 @@ def end(api: Api, name: str, jobs: Sequence[Object], check: bool) -> None:
 
 
 def stop(api: Api, name: str, check: bool) -> dict[str, Any]:
-    """End what of a failed training still holds nodes; Jobs that have ended stay, and with them its state and logs."""
-    jobs = [job for job in workloads(api, names.APP, name) if not states.is_volcano(job)]
+    """End what of a training that failed, or can never start, holds nodes.
+
+    Jobs of the first that have ended stay, and with them its state and logs; the other has neither.
+    """
+    found = workloads(api, names.APP, name)
+    jobs = [job for job in found if not states.is_volcano(job)]
     held = [job for job in jobs if not states.condition(job, "Failed") and not states.condition(job, "Complete")]
     held = held if len(held) < len(jobs) and any(states.condition(job, "Failed") for job in jobs) else []
+    if found and not held and look(api, name, jobs=found)["cannot_start"]:
+        held = found
     for job in held:
         api.delete(job, check)
     return {"cancelled": [name] if held else [], "changed": bool(held), "made": [], "gone": [*map(_shown, held)]}
@@ -276,6 +318,7 @@ def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
     jobs = of([*api.listed("Job", selector), *api.volcano_jobs(selector)])
     cancelled = sorted({states.app_of(job) for job in jobs})
     rest = of([one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)])
+    rest += of(api.deployments(selector))
     left = []
     # Files of the stage are needed to clean up, when nothing reads those values any more.
     values = {one["metadata"]["name"] for one in rest if (one.get("data") or {}).get("environment.sh")}

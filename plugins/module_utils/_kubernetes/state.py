@@ -7,6 +7,7 @@ those of its API (batch.volcano.sh/v1alpha1, JobPhase); a plain Job ends with th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -34,9 +35,18 @@ PHASES = {
 ENDED = ("COMPLETED", "FAILED", "CANCELLED")
 # What does not pass by itself; a pull that failed for another reason may.
 _NEVER = frozenset({"InvalidImageName", "CreateContainerConfigError"})
-_NO_IMAGE = re.compile(r"not found|manifest unknown|does not exist|access denied|403 Forbidden|401 Unauthorized", re.I)
+_NO_IMAGE = re.compile(r"not found|manifest unknown|does not exist", re.I)
+# So it is also said while a login is not there yet: of a new role, of a Secret, of a service that did not answer.
+_DENIED = re.compile(r"access denied|403 Forbidden|401 Unauthorized|authorization failed|no basic auth", re.I)
+# Two of the kubelet's longest pauses between pulls.
+SECONDS_DENIED = 600
+# What every pod waits for before it runs.
+_MADE, _QUEUED = "its container is made", "it waits for the scheduler"
 _PULL = frozenset({"ErrImagePull", "ImagePullBackOff"})
 _STARTS_AGAIN = re.compile(r"^JOB starts again: (.*)\.$", re.MULTILINE)
+_PROCESSES = re.compile(r"--nproc_per_node ([0-9]{1,6})(?![0-9])")
+# What the pod of a dataset says of itself.
+_NOTES = re.compile(r"^DATASET (.+)$", re.MULTILINE)
 _CACHESET = re.compile(r"--cache_dir=\S*/neuron_cache/([A-Za-z0-9_-]+)_\d+(?:\s|$)")
 
 
@@ -115,35 +125,84 @@ def _events_of(kind: str, name: str, events: Sequence[Object]) -> list[Object]:
     return sorted(found, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""), reverse=True)
 
 
-def _sentence(text: Any) -> str:
+def sentence(text: Any) -> str:
+    """A text of Kubernetes in one line, without its full stop."""
     return " ".join(str(text or "").split()).rstrip(".")
+
+
+def _is_silent(pod: Object, own: Sequence[Object]) -> bool:
+    """Whether its node has stopped answering: then the controller of nodes calls it not ready, and says so of it.
+
+    It is as not ready while it ends by itself, of which no such event tells; when the node answers again it is ready.
+    The event lasts an hour at most. What lasts: that the node calls the containers ready, or that the pod was evicted.
+    """
+    known = {one.get("type"): one for one in (pod.get("status") or {}).get("conditions") or []}
+    if known.get("Ready", {}).get("status") != "False":
+        return False
+    evicted = known.get("DisruptionTarget", {}).get("reason") == "DeletionByTaintManager"
+    by_controller = known.get("ContainersReady", {}).get("status") == "True"
+    return evicted or by_controller or any(one.get("reason") == "NodeNotReady" for one in own)
+
+
+def _waited(pod: Object, own: Sequence[Object]) -> int:
+    """For how many seconds a pod has had its node when the last was told of it, by the cluster's clock alone."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    placed = [one.get("lastTransitionTime") for one in conditions if one.get("type") == "PodScheduled"]
+    since, told = moment(placed[0]) if placed else None, None
+    if own:
+        told = moment(own[0].get("lastTimestamp") or own[0].get("eventTime"))
+    return told - since if told is not None and since is not None else 0
+
+
+def has_run(jobs: Sequence[Object], pods: Sequence[Object]) -> bool:
+    """Whether a pod of a training runs or ever ran, also one that is gone: its Job has counted it."""
+    if any((pod.get("status") or {}).get("phase") not in (None, "Pending") for pod in pods):
+        return True
+    for status in (job.get("status") or {} for job in jobs):
+        if any(status.get(count) for count in ("running", "succeeded", "failed", "terminating", "retryCount")):
+            return True
+        if any(one.get("status") == "Running" for one in status.get("conditions") or []):
+            return True
+    return False
 
 
 def waiting(pod: Object, events: Sequence[Object]) -> tuple[str, bool]:
     """What a pod waits for, '' for nothing, and whether that can never come."""
     status = pod.get("status") or {}
-    if status.get("phase") not in (None, "Pending"):
-        return "", False
     name = pod["metadata"]["name"]
     own = _events_of("Pod", name, events)
+    if status.get("phase") == "Running" and _is_silent(pod, own):
+        return f"its node {(pod.get('spec') or {}).get('nodeName') or ''} does not answer", False
+    if status.get("phase") not in (None, "Pending"):
+        return "", False
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
-            text = _sentence(one.get("message"))
+            text = sentence(one.get("message"))
             # Nobody makes it by the way, and the nodes are billed meanwhile.
-            return text or "it waits for the scheduler", bool(_NO_CLAIM.search(text))
+            return text or _QUEUED, bool(_NO_CLAIM.search(text))
     for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
         held = (container.get("state") or {}).get("waiting") or {}
         reason = held.get("reason", "")
         if reason in _PULL:
             # The back-off does not say why.
             told = [held.get("message"), *(one.get("message") for one in own if one.get("reason") == "Failed")]
-            why = next((text for text in told if text and _NO_IMAGE.search(text)), held.get("message"))
-            return f"{reason}: {_sentence(why)}", bool(why and _NO_IMAGE.search(why))
+            known = [text for text in told if text and (_NO_IMAGE.search(text) or _DENIED.search(text))]
+            gone = next((text for text in known if not _DENIED.search(text)), None)
+            why = gone or next(iter(known), held.get("message"))
+            late = bool(known) and _waited(pod, own) >= SECONDS_DENIED
+            return f"{reason}: {sentence(why)}", bool(gone) or late
         if reason and reason not in ("ContainerCreating", "PodInitializing"):
-            return f"{reason}: {_sentence(held.get('message'))}", reason in _NEVER
+            return f"{reason}: {sentence(held.get('message'))}", reason in _NEVER
     if own and (own[0].get("type") == "Warning" or own[0].get("reason") == "Pulling"):
-        return _sentence(own[0].get("message")), False
-    return ("its container is made" if status.get("containerStatuses") else "it waits for the scheduler"), False
+        return sentence(own[0].get("message")), False
+    return _MADE if status.get("containerStatuses") else _QUEUED, False
+
+
+def waiting_for(pod: Object, events: Sequence[Object]) -> str:
+    """What a pod waits for if that is more than its turn; '' otherwise."""
+    told = [one for one in events if one.get("type") == "Warning"]
+    reason, _never = waiting(pod, told)
+    return "" if reason in (_MADE, _QUEUED) else reason
 
 
 def _without_pods(jobs: Sequence[Object], events: Sequence[Object]) -> str:
@@ -155,8 +214,8 @@ def _without_pods(jobs: Sequence[Object], events: Sequence[Object]) -> str:
         groups = [one for one in groups if one["involvedObject"].get("kind") == "PodGroup"]
         for event in [*_events_of("Job", name, events), *_events_of("PodGroup", name, events), *groups]:
             if event.get("type") == "Warning":
-                return _sentence(event.get("message"))
-        message = _sentence((status.get("state") or {}).get("message"))
+                return sentence(event.get("message"))
+        message = sentence((status.get("state") or {}).get("message"))
         if message:
             return message
     return "its pods are not made yet"
@@ -178,8 +237,8 @@ def _failure(jobs: Sequence[Object]) -> str:
     for job in jobs:
         failed = condition(job, "Failed")
         if failed:
-            return _sentence(failed.get("message")) or str(failed.get("reason") or "")
-    return _sentence(((jobs[0].get("status") or {}).get("state") or {}).get("message")) if jobs else ""
+            return sentence(failed.get("message")) or str(failed.get("reason") or "")
+    return sentence(((jobs[0].get("status") or {}).get("state") or {}).get("message")) if jobs else ""
 
 
 def wanted(jobs: Sequence[Object]) -> int:
@@ -187,6 +246,21 @@ def wanted(jobs: Sequence[Object]) -> int:
     if jobs and is_volcano(jobs[0]):
         return sum(int(task.get("replicas", 1)) for task in jobs[0]["spec"].get("tasks") or [])
     return len(jobs)
+
+
+def size_of(jobs: Sequence[Object]) -> dict[str, Any]:
+    """By whose launcher a training is, and how many nodes and processes it is to have; 0 where that is not told.
+
+    A job of TorchX has them in torchrun's flags. How many processes a plain Job has, its log says.
+    """
+    if not jobs or not is_volcano(jobs[0]):
+        return {"launcher": "kubernetes" if jobs else "", "node_count": len(jobs), "process_count": 0}
+    nodes = wanted(jobs)
+    tasks = jobs[0]["spec"].get("tasks") or []
+    # Whoever may make jobs in the namespace writes these.
+    containers = tasks[0]["template"]["spec"].get("containers") if tasks else None
+    told = _PROCESSES.search(json.dumps(containers[0].get("command") or []) if containers else "")
+    return {"launcher": "torchx", "node_count": nodes, "process_count": nodes * int(told[1]) if told else 0}
 
 
 def remedy_of(reason: str) -> str:
@@ -213,6 +287,8 @@ def state_of(
     held = [(pod, *waiting(pod, events)) for pod in current] if state not in (*ENDED, "ABSENT") else []
     held = [one for one in held if one[1]]
     never = any(one[2] for one in held)
+    # What some of its pods have done is not thrown away for what another waits for.
+    stuck = never and has_run(jobs, pods)
     reason = ""
     if held:
         first = next((one for one in held if one[2]), held[0])
@@ -236,15 +312,17 @@ def state_of(
     ends += [
         ((job.get("status") or {}).get("state") or {}).get("lastTransitionTime") for job in jobs if is_volcano(job)
     ]
-    ended = state in ENDED or never
+    ended = state in ENDED or (never and not stuck)
     hosts = list(dict.fromkeys(pod["spec"]["nodeName"] for pod in current if (pod.get("spec") or {}).get("nodeName")))
     return {
         "job_id": name,
         "name": "",
+        **size_of(jobs),
         "state": state,
         "ended": ended,
         "succeeded": state == "COMPLETED",
-        "cannot_start": never,
+        "cannot_start": never and not stuck,
+        "stuck": stuck,
         "reason": reason,
         "remedy": remedy_of(reason) if reason else "",
         "nodes": "" if state == "PENDING" else ",".join(hosts),
@@ -255,6 +333,7 @@ def state_of(
         "exit_code": "",
         "node_exit_codes": _exit_codes(current) if ended else [],
         "progress": progress(log, steps),
+        "note": (_NOTES.findall(log) or [""])[-1],
         "last_lines": last_lines(log),
         "started_at": min(filter(None, map(moment, times)), default=None),
         "ended_at": max(filter(None, map(moment, ends)), default=None) if ended else None,
@@ -268,7 +347,7 @@ def warnings(events: Sequence[Object]) -> list[dict[str, str]]:
         if one.get("type") == "Warning":
             subject = one["involvedObject"]
             text = f"{subject.get('kind', '')} {subject.get('name', '')}: {one.get('reason')}: {one.get('message')}"
-            found[_sentence(text)] = str(one.get("lastTimestamp") or one.get("eventTime") or "")
+            found[sentence(text)] = str(one.get("lastTimestamp") or one.get("eventTime") or "")
     return [{"time": time, "message": text} for text, time in found.items()]
 
 

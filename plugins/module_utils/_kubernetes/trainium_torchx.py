@@ -48,6 +48,8 @@ ADDRESS = 'hostname -i | cut -d " " -f 1'
 # 0 is connected to. The first pod has to be rank 0, since its log is followed: it says its address, the others what
 # comes after every address, in the order of their replicas. etcd gives ranks as nodes come, and may ask any.
 ORDERED = f"if [ {REPLICA} -eq 0 ]; then {ADDRESS}; else printf replica-%05d {REPLICA}; fi"
+# EFA pins memory, and data loaders have many files open; what the container may have at most is the runtime's.
+LIMITS = 'ulimit -S -l "$(ulimit -H -l)" -n "$(ulimit -H -n)"; '
 CACHESET = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -72,7 +74,7 @@ def appdef(options: "dict[str, Any]") -> "dict[str, Any]":
     compiled = f"neuron_parallel_compile {shlex.quote(command)}" if options["precompile"] else command
     source = f"set -a && . {shlex.quote(options['environment_file'])} && set +a && "
     address = f'export PET_LOCAL_ADDR="$({ORDERED if options["rdzv_backend"] == "c10d" else ADDRESS})" && '
-    script = address + (source if options["environment_file"] else "") + compiled
+    script = LIMITS + address + (source if options["environment_file"] else "") + compiled
     own = dict(word.partition("=")[::2] for word in shlex.split(options["env"]))
     env = {
         "CCOM_SOCKET_IFNAME": "eth0",
@@ -130,7 +132,7 @@ def train(
         environment_file: file on the shared storage with variables for a shell, such as tokens
         claim: claim of the shared storage
         data: where pods see it
-        max_retries: how often the whole job is started again
+        max_retries: at which failure Volcano ends the whole job, which it starts again before; 0: at the first
         rdzv_backend: c10d, or etcd, with which rank 0 may be in any pod
         rdzv_endpoint: where etcd is, if not at etcd-server:2379
     """

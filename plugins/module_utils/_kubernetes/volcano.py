@@ -3,7 +3,8 @@
 
 What TorchX 0.7.0 makes of the component beside this file (app_to_resource and role_to_pod of its
 kubernetes_scheduler.py): the same object, but for our labels and annotations, pods without a token of the API server,
-and its name, which TorchX ends with a random text and we with the digest of the definition.
+its name, which TorchX ends with a random text and we with the digest of the definition, and what the site asks for of
+which an AppDef knows nothing: huge pages, other limits, tolerations and pull secrets.
 tests/unit/kubernetes/test_volcano.py holds it against the real TorchX.
 
 Before it a plain Job puts the job's files on the shared storage, since an AppDef has no ConfigMap.
@@ -51,9 +52,11 @@ def options_of(job: Mapping[str, Any], site: Mapping[str, Any], compiling: bool)
         "environment_file": f"{folder}/{_ENVIRONMENT}" if job["env"] else "",
         "claim": site["claim"],
         "data": site["shared"],
-        "max_retries": int(site["retries"]) if job["requeue"] else 0,
-        "rdzv_backend": site.get("rdzv_backend") or "c10d",
-        "rdzv_endpoint": site.get("rdzv_endpoint") or "",
+        # Volcano ends the job at the failure of that number (its state/restarting.go).
+        "max_retries": int(site["retries"]) + 1 if job["requeue"] and int(site["retries"]) else 0,
+        # Rank 0 is in the pod whose log is followed, which etcd would not see to.
+        "rdzv_backend": "c10d",
+        "rdzv_endpoint": "",
     }
 
 
@@ -87,6 +90,14 @@ def _pod(name: str, options: Mapping[str, Any], made: Object, site: Mapping[str,
             {"name": "mount-0", "persistentVolumeClaim": {"claimName": options["claim"]}},
         ],
     }
+    if site.get("huge_pages") or site.get("resources"):
+        spec["containers"][0]["resources"] = pods.resources(
+            options["instance_type"], site.get("huge_pages") or "", site.get("resources") or {}
+        )
+    if site.get("tolerations"):
+        spec["tolerations"] = list(site["tolerations"])
+    if site.get("pull_secrets"):
+        spec["imagePullSecrets"] = [{"name": name} for name in site["pull_secrets"]]
     if site.get("service_account"):
         spec["serviceAccountName"] = site["service_account"]
     return {"metadata": {"annotations": {"sidecar.istio.io/inject": "false"}, "labels": labels}, "spec": spec}

@@ -257,7 +257,7 @@ def _check_resume(whole: Mapping[str, Any], nodes: int, shared: bool) -> None:
             "checkpoint.resume" if checkpoint["resume"] else "requeue",
             True,
             f"the cluster's {nodes} nodes share no storage, so that each would go on from another step: set "
-            "trainium_shared_storage to efs, or trainium_shared_dir to what shared_storage_mounts mount, or set "
+            "trainium_shared_storage to efs or fsx, or trainium_shared_dir to what shared_storage_mounts mount, or set "
             "checkpoint.resume and requeue to false",
         )
 

@@ -22,7 +22,7 @@ _IMAGE = re.compile(
 )
 _ECR = re.compile(r"[0-9]{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 # In the tags of Neuron's images, as in 2.9.0-neuronx-py312-sdk2.29.1-ubuntu24.04.
-_SDK = re.compile(r"-sdk([0-9]+\.[0-9]+\.[0-9]+)(?:-|$)")
+_SDK = re.compile(r"-sdk([0-9]+\.[0-9]+\.[0-9]+)(?:-|@|$)")
 # Launchers whose nodes are pods.
 IN_PODS = ("kubernetes", "torchx")
 # More than a path where Pyxis reads a list of mounts.

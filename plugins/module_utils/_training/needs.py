@@ -95,6 +95,11 @@ def problem(definition: Definition, presets: Presets, site: Mapping[str, Any]) -
     return next((one for one in (*found, *_contents(definition, presets, site)) if one), "")
 
 
+def image_problem(image: Any, site: Mapping[str, Any]) -> str:
+    """Why an image is not for nodes with the driver of ``sdk``; '' where it is, or where that is not known."""
+    return next(_image({"image": image}, {"sdk": site.get("sdk")}), "")
+
+
 def _image(definition: Definition, site: Mapping[str, Any]) -> Iterator[str]:
     """Drivers serve runtimes that are older, newer ones may need a newer driver (nrt-troubleshoot.rst of Neuron's
     documentation); the driver of SDK 2.33 serves none before (its release notes).
@@ -139,7 +144,7 @@ def _sizes(whole: Definition, preset: Definition, site: Mapping[str, Any]) -> It
     if (preset.get("needs") or {}).get("shared") and nodes > 1 and not site.get("shared", True):
         yield (
             f"The preset {preset['name']} needs storage that all {nodes} nodes share for data and checkpoints; set "
-            "trainium_shared_storage to efs, or trainium_shared_dir and shared_storage_mounts that mount it."
+            "trainium_shared_storage to efs or fsx, or trainium_shared_dir and shared_storage_mounts that mount it."
         )
     own = whole.get("args")
     args = {**(preset.get("args") or {}), **(own if isinstance(own, Mapping) else {})}

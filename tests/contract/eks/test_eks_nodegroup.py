@@ -34,6 +34,19 @@ def test_made_once_with_every_interface(eks: Eks, template: dict[str, str]) -> N
     assert not eks.group(check=True, **asked)["changed"]
 
 
+def test_a_group_of_another_type_beside_it_on_spot(eks: Eks, template: dict[str, str]) -> None:
+    eks.group(launch_template=template, count=1)
+    own = eks.template(name="bert-wide", instance_type="trn1n.32xlarge")
+    made = eks.group(name="wide", launch_template=own, count=1, capacity_type="SPOT")
+    assert made.get("changed"), made
+    there = eks.client.describe_nodegroup(clusterName="bert", nodegroupName="wide")["nodegroup"]
+    assert there["capacityType"] == "SPOT"
+    (node,) = [one for one in eks.cloud.instances("running") if one["InstanceType"] == "trn1n.32xlarge"]
+    cards = [one["Attachment"]["NetworkCardIndex"] for one in node["NetworkInterfaces"]]
+    assert (sorted(cards), node["InstanceLifecycle"]) == (list(range(16)), "spot")
+    assert sorted(eks.client.list_nodegroups(clusterName="bert")["nodegroups"]) == ["trn", "wide"]
+
+
 def test_the_next_zone_is_tried_and_what_failed_is_gone(eks: Eks, template: dict[str, str]) -> None:
     zones = eks.cloud.zones
     eks.cloud.api.capacity("trn1.32xlarge", zones[0], 1)
@@ -83,6 +96,16 @@ def test_changed_and_replaced_only_when_told_to(eks: Eks, template: dict[str, st
     replaced = eks.group(launch_template=third, replace_nodes=True, release_version=None)
     assert replaced["changed"] and replaced["nodegroup"]["release_version"] == older
     assert "which EKS cannot change" in eks.group(launch_template=newer, ami_type="AL2023_x86_64_STANDARD")["msg"]
+
+
+def test_a_group_without_nodes_gets_its_release_before_its_nodes(eks: Eks, template: dict[str, str]) -> None:
+    """A Capacity Block's takes the other order for an error, and nodes of others would be launched twice."""
+    eks.group(launch_template=template, count=0, release_version="1.34.7-20260505")
+    eks.cloud.api.clear_calls()
+    changed = eks.group(launch_template=template, replace_nodes=True, wait=False)
+    assert changed["changed"], changed
+    updates = [call.rpartition("/")[2] for call in eks.cloud.api.writes()]
+    assert updates == ["update-version", "update-config"]
 
 
 def test_a_reservation_decides_on_the_zone_and_a_group_that_cannot_join_is_deleted(eks: Eks) -> None:

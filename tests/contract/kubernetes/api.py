@@ -10,6 +10,7 @@ import re
 import threading
 import urllib.parse
 import uuid
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ KINDS = {
     ("api/v1", "events"): ("Event", True),
     ("api/v1", "namespaces"): ("Namespace", False),
     ("api/v1", "nodes"): ("Node", False),
+    ("api/v1", "persistentvolumes"): ("PersistentVolume", False),
+    ("api/v1", "persistentvolumeclaims"): ("PersistentVolumeClaim", True),
     ("apis/apps/v1", "daemonsets"): ("DaemonSet", True),
     ("apis/apps/v1", "deployments"): ("Deployment", True),
     ("apis/batch/v1", "jobs"): ("Job", True),
@@ -40,7 +43,9 @@ KINDS = {
     ("apis/rbac.authorization.k8s.io/v1", "roles"): ("Role", True),
     ("apis/rbac.authorization.k8s.io/v1", "rolebindings"): ("RoleBinding", True),
     ("apis/storage.k8s.io/v1", "csidrivers"): ("CSIDriver", False),
+    ("apis/storage.k8s.io/v1", "storageclasses"): ("StorageClass", False),
 }
+_AMONG = re.compile(r"([^ ,]+) in \(([^)]*)\)")
 VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 _PATH = re.compile(r"(api/v1|apis/[^/]+/[^/]+)(?:/namespaces/([^/]+))?/([a-z]+)(?:/([^/]+))?(/log)?")
 
@@ -102,6 +107,10 @@ class Cluster:
         # (verb, resource) -> refusal, such as ("POST", "jobs").
         self.refusals: dict[tuple[str, str], RefusalError] = {}
         self.has_volcano = True
+        # What happens once, when a Job was made.
+        self.then: Callable[[], None] | None = None
+        # Names of what is applied and does not run.
+        self.broken: set[str] = set()
         # Whether whoever asks may do everything, and not what the Role says only.
         self.admin = False
         self.lock = threading.Lock()
@@ -186,13 +195,14 @@ class Cluster:
 
     def _run(self, key: tuple[str, str, str]) -> None:
         """What is applied runs at once."""
-        found = self.objects.get(key, {})
+        found = {} if key[2] in self.broken else self.objects.get(key, {})
         done = [{"type": "Complete", "status": "True"}]
         counted = ("desiredNumberScheduled", "updatedNumberScheduled", "numberReady")
         status: dict[str, Object] = {
             "DaemonSet": {"observedGeneration": 1, **dict.fromkeys(counted, 1)},
             "Deployment": {"observedGeneration": 1, "replicas": 1, "availableReplicas": 1},
             "Job": {"conditions": done},
+            "PersistentVolumeClaim": {"phase": "Bound"},
             "Queue": {"state": "Open"},
         }
         if found.get("kind") in status:
@@ -230,12 +240,16 @@ class Cluster:
     def _object(self, verb: str, key: tuple[str, str, str], body: Any, query: Any, dry: bool) -> tuple[int, Any]:
         resource, namespace, name = key
         if verb == "GET" and not name:
-            wanted = [one.split("=") for one in query.get("labelSelector", "").split(",") if one]
+            wanted = [one.split("=") for one in query.get("labelSelector", "").split(",") if "=" in one]
+            among = _AMONG.findall(query.get("labelSelector", ""))
             items = [one for at, one in sorted(self.objects.items()) if at[:2] == key[:2]]
             labelled = [
                 one
                 for one in items
                 if all((one["metadata"].get("labels") or {}).get(label) == value for label, value in wanted)
+                and all(
+                    (one["metadata"].get("labels") or {}).get(label) in re.split(r",\s*", of) for label, of in among
+                )
             ]
             # A list says once of what its items are.
             bare = [{name: one[name] for name in one if name not in ("apiVersion", "kind")} for one in labelled]
@@ -250,6 +264,9 @@ class Cluster:
                 self.objects[resource, namespace, name] = json.loads(json.dumps(body))
                 added = {"uid": str(uuid.uuid4()), "creationTimestamp": NOW}
                 self.objects[resource, namespace, name]["metadata"].update(added)
+                happens, self.then = (self.then, None) if resource.endswith("/jobs") else (None, self.then)
+                if happens:
+                    happens()
             return 201, body
         if key not in self.objects:
             raise RefusalError(404, "NotFound", f'{resource.rpartition("/")[2]} "{name}" not found')
@@ -262,7 +279,7 @@ class Cluster:
                 owner = self.objects[pod]["metadata"].get("ownerReferences", [{}])[0].get("name")
                 if owner == name:
                     del self.objects[pod]
-        return 200, self.objects.get(key, {"status": "Success"})
+        return 200, self.objects.get(key, {"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
     # --- what controllers, scheduler and nodes would do ---
 

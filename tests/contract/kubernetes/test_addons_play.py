@@ -47,7 +47,7 @@ LABELS = {"app.kubernetes.io/name": "aws-fsx-csi-driver"}
 LUSTRE = [named("DaemonSet", "fsx-csi-node", labels=LABELS), named("Deployment", "fsx-csi-controller", labels=LABELS)]
 
 
-def node(neuron: int, efa: int) -> dict[str, Any]:
+def node(neuron: int | str, efa: int) -> dict[str, Any]:
     labels = {"node.kubernetes.io/instance-type": "trn1.32xlarge"}
     allocatable = {"aws.amazon.com/neuron": str(neuron), "vpc.amazonaws.com/efa": str(efa)}
     return {"metadata": {"name": "node-1", "labels": labels}, "status": {"allocatable": allocatable}}
@@ -86,9 +86,13 @@ def play(cluster: Cluster, folder: Path, *arguments: str, playbook: str = "", **
 def test_all_is_brought_and_waited_for_once(cluster: Cluster, tmp_path: Path) -> None:
     cluster.admin = True
     cluster.namespaces.add("kube-system")
-    cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 8)
-    said = play(cluster, tmp_path)
+    for number in range(100):
+        # As Kubernetes writes a thousand.
+        cluster.objects["api/v1/nodes", "", f"node-{number}"] = node("1k" if number == 7 else 16, 8)
+    said = play(cluster, tmp_path, trainium_node_count=100)
     assert "failed=0" in said, said
+    # All nodes in one call.
+    assert [path for _verb, path in cluster.calls if "/nodes" in path] == ["/api/v1/nodes"]
     assert cluster.named("daemonsets", "kube-system") == [
         *("aws-efa-k8s-device-plugin", "fsx-csi-node", "neuron-device-plugin"),
     ]
@@ -127,11 +131,30 @@ def test_check_mode_foresees_them_where_there_is_no_cluster(cluster: Cluster, tm
     assert cluster.calls == []
 
 
+def test_an_add_on_that_does_not_start_is_told_with_its_cause(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.admin = True
+    cluster.namespaces.add("kube-system")
+    cluster.broken.add("aws-efa-k8s-device-plugin")
+    cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 8)
+    held = {"waiting": {"reason": "ImagePullBackOff", "message": "own: not found"}}
+    status = {"phase": "Pending", "containerStatuses": [{"state": held}]}
+    cluster.objects["api/v1/pods", "kube-system", "efa-x"] = {"metadata": {"name": "efa-x"}, "status": status}
+    said = " ".join(play(cluster, tmp_path, eks_addons_volcano=False, eks_addons_lustre_driver=False).split())
+    assert "Add-ons of the cluster are not ready (" in said, said
+    assert "kube-system: efa-x: ImagePullBackOff: own: not found. Correct image in" in said, said
+
+
 def test_a_node_without_all_its_devices_is_named(cluster: Cluster, tmp_path: Path) -> None:
     cluster.admin = True
     cluster.namespaces.add("kube-system")
     cluster.objects["api/v1/nodes", "", "node-1"] = node(16, 7)
-    said = play(cluster, tmp_path, eks_addons_volcano=False, eks_addons_lustre_driver=False)
+    groups = [
+        {"name": "a", "instance_type": "trn1.32xlarge", "count": 1},
+        {"instance_type": "trn2.48xlarge", "count": 2},
+    ]
+    off: dict[str, Any] = {"eks_addons_volcano": False, "eks_addons_lustre_driver": False}
+    said = play(cluster, tmp_path, eks_cluster_node_groups=groups, **off)
+    assert "0 of 2 nodes of type trn2.48xlarge are in the cluster" in " ".join(said.split()), said
     assert "16 Neuron devices and 8 EFA interfaces: node-1 (neuron 16, efa 7)" in " ".join(said.split()), said
 
 

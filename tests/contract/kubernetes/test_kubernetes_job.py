@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import plan
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
 
 from tests.contract.kubernetes.api import Cluster, RefusalError
 from tests.contract.kubernetes.conftest import Run
 from tests.unit.kubernetes.definitions import SITE, completed
+from tests.unit.kubernetes.test_nodes import node
 
 FILES = {"pod.sh": b"true\n"}
 LOG = "".join(
@@ -126,6 +128,48 @@ def test_the_scheduler_says_what_is_missing(cluster: Cluster, run: Run) -> None:
     assert "Wait until another job ends" in seen["remedy"]
 
 
+def test_a_node_that_does_not_answer_is_told_until_it_does(cluster: Cluster, run: Run) -> None:
+    app = submitted(run)
+    ready = {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]}
+    cluster.pod(f"{app}-0", RUNNING, "node-0")
+    pod = cluster.pod(f"{app}-1", ready, "node-1")
+    # So is one that ends by itself.
+    assert run("kubernetes_job_info", name=app)["state"] == "RUNNING"
+    cluster.event("Pod", pod, "NodeNotReady", "Node is not ready")
+    seen = run("kubernetes_job_info", name=app)
+    assert (seen["state"], seen["ended"], seen["cannot_start"]) == ("PENDING", False, False)
+    assert seen["reason"] == f"{pod}: its node node-1 does not answer"
+    assert "kubectl get nodes" in seen["remedy"]
+    cluster.pod(f"{app}-1", RUNNING, "node-1")
+    assert run("kubernetes_job_info", name=app)["state"] == "RUNNING"
+
+
+def test_nodes_and_queues_are_told_from_one_call_each_as_far_as_they_may_be_seen(cluster: Cluster, run: Run) -> None:
+    for number in range(100):
+        name = f"node-{number}"
+        cluster.objects["api/v1/nodes", "", name] = node(name, ready="Unknown" if number == 7 else "True")
+    queue = {"metadata": {"name": "trainium"}, "status": {"state": "Closed"}}
+    cluster.objects["apis/scheduling.volcano.sh/v1beta1/queues", "", "trainium"] = queue
+    submitted(run)
+    seen = run("kubernetes_job_info")
+    assert (seen["cluster_nodes"], seen["told"], len(seen["trainings"])) == ([], [], 1)
+    cluster.admin = True
+    cluster.calls.clear()
+    plugin = {"metadata": {"name": "efa-x"}, "status": pending("CreateContainerConfigError", "has runAsNonRoot")}
+    cluster.objects["api/v1/pods", "kube-system", "efa-x"] = plugin
+    seen = run("kubernetes_job_info")
+    assert len(cluster.calls) == len({path for _verb, path in cluster.calls}) <= 10
+    assert len(seen["cluster_nodes"]) == 100
+    lines = [one["line"] for one in seen["told"]]
+    assert lines[0].startswith("100 trn1.32xlarge, of which 99 can take pods")
+    assert lines[1:] == [
+        "Nodes of Kubernetes do not answer: node-7",
+        "Volcano's queue `trainium` status is `Closed`",
+        "kube-system: efa-x: CreateContainerConfigError: has runAsNonRoot",
+    ]
+    assert all(one["remedy"] for one in seen["told"][1:])
+
+
 def test_an_image_that_does_not_exist_never_starts(cluster: Cluster, run: Run) -> None:
     app = submitted(run)
     pod = cluster.pod(f"{app}-0", pending("ImagePullBackOff", 'Back-off pulling image "registry.example/bert:1"'))
@@ -140,6 +184,46 @@ def test_an_image_that_does_not_exist_never_starts(cluster: Cluster, run: Run) -
     again = run("kubernetes_job", **dict(zip(("name", "objects"), objects(image="registry.example/bert:2"))))
     assert (again["submitted"], again["ended_others"]) == (True, [app])
     assert not [name for name in cluster.named("jobs") if name.startswith(app)]
+
+
+def test_what_can_never_start_gives_its_nodes_back(cluster: Cluster, run: Run) -> None:
+    app = submitted(run)
+    cluster.pod(f"{app}-0", pending("ContainerCreating", ""), "node-0")
+    assert run("kubernetes_job", name=app, state="stopped")["changed"] is False
+    cluster.pod(f"{app}-1", pending("InvalidImageName", "a b"), "node-1")
+    assert run("kubernetes_job", True, name=app, state="stopped")["gone"] == [f"Job {app}-0", f"Job {app}-1"]
+    assert run("kubernetes_job", name=app, state="stopped")["gone"] == [f"Job {app}-0", f"Job {app}-1"]
+    assert (cluster.named("jobs"), cluster.named("pods"), cluster.named("configmaps")) == ([], [], [app])
+    assert run("kubernetes_job", name=app, objects=objects()[1])["submitted"] is True
+
+
+GONE = 'Failed to pull image "registry.example/bert:1": not found'
+RAN = [
+    pytest.param(0, RUNNING, {}, id="one runs"),
+    pytest.param(1, {"phase": "Failed"}, {}, id="one ran before"),
+    pytest.param(1, None, {"failed": 1}, id="one ran and is gone"),
+]
+
+
+@pytest.mark.parametrize(("rank", "status", "counted"), RAN)
+def test_what_runs_or_ran_is_not_ended_for_an_image_that_is_gone(
+    cluster: Cluster, run: Run, rank: int, status: dict[str, Any] | None, counted: dict[str, Any]
+) -> None:
+    """A training of days whose one node was lost, and whose image has been deleted meanwhile."""
+    app = submitted(run)
+    if status:
+        cluster.pod(f"{app}-{rank}", status, f"node-{rank}")
+    cluster.job(f"{app}-1")["status"] = counted
+    pod = cluster.pod(f"{app}-1", pending("ErrImagePull", GONE), "node-1", age=1)
+    seen = run("kubernetes_job_info", name=app)
+    assert (seen["cannot_start"], seen["ended"], seen["stuck"]) == (False, False, True)
+    assert seen["reason"].startswith(f"{pod}: ErrImagePull")
+    assert run("kubernetes_job", name=app, state="stopped")["gone"] == []
+    # Nor by a second run of the playbook, or of another training on its compile cache.
+    assert run("kubernetes_job", name=app, objects=objects()[1])["submitted"] is False
+    other, made = objects(steps=7)
+    assert f"job {app} is PENDING with the compile cache" in run("kubernetes_job", name=other, objects=made)["msg"]
+    assert cluster.named("jobs") == [f"{app}-0", f"{app}-1"]
 
 
 def test_what_a_failed_training_still_holds_is_given_back(cluster: Cluster, run: Run) -> None:
@@ -203,14 +287,43 @@ def test_two_jobs_on_one_compile_cache_are_refused(cluster: Cluster, run: Run) -
     assert run("kubernetes_job", name=other, objects=made)["submitted"] is True
 
 
+@pytest.mark.parametrize(
+    ("moment", "later"), [("06:59:59", False), ("07:00:00", False), ("07:00:01", False), ("07:00:02", True)]
+)
+def test_of_two_jobs_that_are_submitted_at_once_the_later_goes(
+    cluster: Cluster, run: Run, moment: str, later: bool
+) -> None:
+    """Whichever name comes first: the other may have looked already, and seen none."""
+    app, made = objects()
+    other, theirs = objects(steps=7)
+
+    def somebody() -> None:
+        for one in theirs:
+            if one["kind"] == "Job":
+                cluster._object("POST", ("apis/batch/v1/jobs", "trainium", ""), one, {}, False)
+                cluster.job(one["metadata"]["name"])["metadata"]["creationTimestamp"] = f"2026-11-23T{moment}Z"
+
+    cluster.then = somebody
+    result = run("kubernetes_job", name=app, objects=made)
+    kept = [name.rpartition("-")[0] for name in cluster.named("jobs")]
+    if later:
+        assert result["submitted"] and kept == sorted([app, app, other, other])
+    else:
+        assert f"job {other} is PENDING with the compile cache 'bert'" in result["msg"]
+        assert kept == [other, other]
+
+
 def test_all_definitions_of_a_training_are_ended(cluster: Cluster, run: Run) -> None:
     app = submitted(run)
     cluster.pod(f"{app}-0", RUNNING, "node-0")
+    board = {"metadata": names.metadata("bert-tensorboard", names.labels("bert", "a", "tensorboard"), "bert")}
+    cluster.objects["apis/apps/v1/deployments", "trainium", "bert-tensorboard"] = board
     foreseen = run("kubernetes_job", check=True, name="bert", state="absent")
     assert (foreseen["changed"], cluster.named("jobs")) == (True, [f"{app}-0", f"{app}-1"])
     result = run("kubernetes_job", name="bert", state="absent")
     assert (result["cancelled"], result["changed"]) == ([app], True)
-    assert [cluster.named(kind) for kind in ("jobs", "pods", "configmaps", "secrets", "services")] == [[]] * 5
+    kinds = ("jobs", "pods", "configmaps", "secrets", "services", "deployments")
+    assert [cluster.named(kind) for kind in kinds] == [[]] * 6
     assert run("kubernetes_job", name="bert", state="absent")["changed"] is False
 
 

@@ -102,8 +102,8 @@ def test_secret_values_leave_the_shared_storage_before_the_job_is_gone(cluster: 
 
 def test_a_closed_queue_and_an_admission_that_is_not_ready_are_told(cluster: Cluster, run: Run) -> None:
     said = "admission webhook denied the request: can only submit job to queue with state `Open`, "
-    cluster.refusals["POST", "jobs"] = RefusalError(400, "BadRequest", said + "queue `trainium` status is `Closed`")
-    assert "Open it (vcctl queue operate" in submit(run, parts()["train"])["msg"]
+    cluster.refusals["POST", "jobs"] = RefusalError(400, "BadRequest", said + "queue `trainium` status is `Closed`;")
+    assert "status is `Closed`; Open it (vcctl queue operate" in submit(run, parts()["train"])["msg"]
     said = 'Internal error occurred: failed calling webhook "mutatejob.volcano.sh": connection refused'
     cluster.refusals["POST", "jobs"] = RefusalError(500, "InternalError", said)
     result = submit(run, parts()["train"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract.kubernetes.api import Cluster
-from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING
+from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING, pending
 from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -51,11 +51,13 @@ class Controllers(threading.Thread):
                 pod = f"{name}-role1-0-0" if "tasks" in job["spec"] else f"{name}-a"
                 asked = sum(path.endswith(f"{pod}/log") for _verb, path in list(self.cluster.calls))
                 if pod not in self.cluster.named("pods"):
-                    self.cluster.logs[pod] = f"JOB nodes=2 processes=64\n{LOG}"
                     if "tasks" in job["spec"]:
+                        # TorchX says nothing of nodes and processes.
+                        self.cluster.logs[pod] = LOG
                         self.cluster.logs[pod.replace("role1-0", "role1-1")] = "of rank 1\n"
                         self.cluster.volcano(name, "Running", RUNNING)
                     else:
+                        self.cluster.logs[pod] = f"JOB nodes=2 processes=64\n{LOG}"
                         self.cluster.pod(name, RUNNING, f"node-{name[-1]}")
                 elif "tasks" in job["spec"] and asked > 2:
                     self.cluster.volcano(name, "Completed", {"phase": "Succeeded"})
@@ -114,6 +116,28 @@ def test_a_training_is_submitted_followed_reported_and_not_run_twice(cluster: Cl
     assert ("failed=0" in ended, cluster.named("jobs")) == (True, []), ended
 
 
+class ImageIsGone(Controllers):
+    """The pod of rank 1 is a new one, and its node finds no image."""
+
+    def run(self) -> None:
+        while not self.stopped.wait(0.05) and len(self.cluster.named("jobs")) < 2:
+            pass
+        first, second = self.cluster.named("jobs")
+        self.cluster.pod(first, RUNNING, "node-0")
+        self.cluster.pod(second, pending("ErrImagePull", "own:1: not found"), "node-1", age=1)
+
+
+def test_a_training_that_runs_is_left_where_one_node_finds_no_image(cluster: Cluster, tmp_path: Path) -> None:
+    controllers = ImageIsGone(cluster)
+    controllers.start()
+    said = " ".join(play(cluster, tmp_path).split())
+    controllers.stopped.set()
+    controllers.join()
+    assert "cannot go on (" in said and "own:1: not found" in said, said
+    assert "Nothing of it was ended" in said and "training_job_state=absent" in said, said
+    assert len(cluster.named("jobs")) == 2
+
+
 def test_what_a_preset_needs_of_nodes_is_the_business_of_the_image(cluster: Cluster, tmp_path: Path) -> None:
     amazon = {"distribution": "Amazon", "distribution_version": "2023"}
     said = play(cluster, tmp_path, "validate", trainium_training={"image": "a:1"}, trainium_image_system=amazon)
@@ -127,11 +151,18 @@ def test_what_a_preset_needs_of_nodes_is_the_business_of_the_image(cluster: Clus
 def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> None:
     controllers = Controllers(cluster)
     controllers.start()
-    training = {**TRAINING, "compile": {"enabled": True, "success": "", "steps_argument": ""}}
-    said = play(cluster, tmp_path, training_job_launcher="torchx", trainium_training=training)
+    training = {
+        **TRAINING,
+        "compile": {"enabled": True, "success": "", "steps_argument": ""},
+        "tensorboard": "/fsx/out",
+    }
+    shown: dict[str, Any] = {"training_job_launcher": "torchx", "training_job_tensorboard": True}
+    said = play(cluster, tmp_path, trainium_training=training, **shown)
     controllers.stopped.set()
     controllers.join()
     assert "failed=0" in said, said
+    assert cluster.named("deployments") == ["own-tensorboard"]
+    assert "--namespace trainium port-forward deployment/own-tensorboard 6006" in " ".join(said.split())
     made = [path for verb, path in cluster.writes() if path.endswith("/jobs")]
     assert [path.split("/")[2] for path in made] == ["batch", "batch.volcano.sh", "batch.volcano.sh", "batch"]
     assert (
@@ -140,6 +171,11 @@ def test_torchx_stages_compiles_and_trains(cluster: Cluster, tmp_path: Path) -> 
     )
     assert json.loads((tmp_path / "reports/report.json").read_text())["processes"] == 64
     assert "hf_secret_value" not in said
+    (tmp_path / "reports/report.json").unlink()
+    asked = play(cluster, tmp_path, playbook="playbooks/report.yml", trainium_backend="eks", trainium_cluster_name="a")
+    report = json.loads((tmp_path / "reports/report.json").read_text())
+    assert (report["launcher"], report["nodes"], report["processes"]) == ("torchx", 2, 64), asked
+    assert report["final_loss"] == 7.6
     # Without a call of AWS, for which there are no credentials.
     status = play(cluster, tmp_path, playbook="playbooks/status.yml", trainium_backend="eks", trainium_lease=False)
     cluster.event("Pod", "own-0", "Failed", 'Failed to pull image "registry.example/own:1": not found')

@@ -116,6 +116,27 @@ def test_nodes_are_replaced_only_when_that_is_allowed() -> None:
     check_request("UpdateNodegroupVersion", {"clusterName": "c", "nodegroupName": "n", **plan.version})
 
 
+def test_nodes_of_a_capacity_block_are_replaced_while_there_are_none() -> None:
+    """So the user guide has it, "Create a managed node group with Capacity Blocks for ML"."""
+    current = group_of({**made(PARAMS), "capacityType": "CAPACITY_BLOCK"})
+    wanted = {**PARAMS, "capacity_type": "CAPACITY_BLOCK", "release_version": "1.34.7-20260505"}
+    assert plan_group(current, wanted).outdated
+    wanted = {**wanted, "replace_nodes": True, "region": "us-west-2"}
+    # Neither the playbooks nor the role take 0 nodes.
+    call = (
+        "aws eks update-nodegroup-config --cluster-name bert --nodegroup-name trn --region us-west-2 "
+        "--scaling-config minSize=0,desiredSize=0"
+    )
+    with pytest.raises(TrainiumError, match=call):
+        plan_group(current, wanted)
+    # The nodes drain for minutes after the number has changed.
+    plan = plan_group(current, {**wanted, "count": 0, "allow_shrink": True})
+    assert (plan.config["scalingConfig"]["desiredSize"], plan.version) == (0, {})
+    assert "run this again when its instances are terminated" in warning(plan, "trn", True)
+    plan = plan_group({**current, "count": 0, "min_size": 0}, wanted)
+    assert (plan.config["scalingConfig"]["desiredSize"], plan.version) == (2, {"releaseVersion": "1.34.7-20260505"})
+
+
 @pytest.mark.parametrize(
     ("wanted", "current", "request_made"),
     [

@@ -38,4 +38,5 @@ def completed(
         "checksums": {},
         "shared": True,
     }
-    return plan.completed(resolve({**OWN, **(definition or {})}, {}, context), {**SITE, **(site or {})})
+    resolved = resolve({**OWN, **(definition or {})}, {}, context)
+    return plan.completed(resolved, {**SITE, "launcher": launcher, **(site or {})})

@@ -14,7 +14,7 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.trainium.cluster.plugins.filter.manifests import kubernetes_manifests
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan, tensorboard
 
 from tests.unit.kubernetes.definitions import SITE, completed
 
@@ -150,7 +150,10 @@ def device_plugins() -> list[dict[str, Any]]:
     """As the role eks_addons renders them."""
     role = Path(__file__).parents[3] / "roles/eks_addons"
     defaults = yaml.safe_load((role / "defaults/main.yml").read_text())
-    known = {"eks_addons_namespace": "trainium", "eks_addons_instance_type": "trn1.32xlarge", "__eks_addons_efa": True}
+    known: dict[str, Any] = {"eks_addons_namespace": "trainium", "__eks_addons_efa": True}
+    known["__eks_addons_types"] = ["trn1.2xlarge", "trn1.32xlarge"]
+    known["__eks_addons_efa_types"] = ["trn1.32xlarge"]
+    known["__eks_addons_tolerations"] = [{"key": "team", "operator": "Exists", "effect": "NoSchedule"}]
     known["__eks_addons_pod_security"] = defaults["eks_addons_pod_security"]
     templar = Templar(loader=DataLoader(), variables={**defaults, **known})
     text = templar.template(trust_as_template((role / "templates/plugins.yaml.j2").read_text()))
@@ -164,7 +167,10 @@ def test_the_device_plugins_come_from_the_mirror_and_run_on_trainium_nodes() -> 
     assert efa["containers"][0]["securityContext"]["runAsUser"] == 0
     for pod in (neuron, efa):
         terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-        assert terms["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] == ["trn1.32xlarge"]
+        types = ["trn1.2xlarge", "trn1.32xlarge"] if pod is neuron else ["trn1.32xlarge"]
+        assert terms["nodeSelectorTerms"][0]["matchExpressions"][0]["values"] == types
+        # Of the groups' taints, beside those of the devices' names.
+        assert {"key": "team", "operator": "Exists", "effect": "NoSchedule"} in pod["tolerations"]
 
 
 def test_the_objects_are_valid_by_current_schemas(validator: Path) -> None:
@@ -175,9 +181,10 @@ def test_the_objects_are_valid_by_current_schemas(validator: Path) -> None:
         "    kv.validate(one, kv.latest_version(), strict=True)\n"
         "print(kv.latest_version())"
     )
+    board = tensorboard.deployment(completed({"tensorboard": "/fsx/events"}), SITE)
     done = subprocess.run(
         [str(validator), "-c", program],
-        input=json.dumps([*objects({"env": {"A": 1}}), *device_plugins()]),
+        input=json.dumps([*objects({"env": {"A": 1}}), *device_plugins(), board]),
         capture_output=True,
         text=True,
         check=False,

@@ -14,12 +14,13 @@ import pytest
 import yaml
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import trainium_torchx, volcano
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import cacheset_of
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import cacheset_of, size_of
 
 from tests.unit.kubernetes.definitions import SITE, completed
 
 COMPONENT = Path(trainium_torchx.__file__)
-QUEUED = {**SITE, "queue": "trainium", "service_account": "", "priority_class": ""}
+# Huge pages are none unless somebody asks for them, as with TorchX.
+QUEUED = {**SITE, "huge_pages": "", "queue": "trainium", "service_account": "", "priority_class": ""}
 
 
 def parts(definition: dict[str, Any] | None = None, **site: Any) -> dict[str, list[dict[str, Any]]]:
@@ -93,6 +94,33 @@ def test_each_replica_has_its_own_cache_and_all_devices() -> None:
     assert cacheset_of(job) == "bert"
 
 
+@pytest.mark.parametrize(("instance_type", "efa"), [("trn1.32xlarge", 8), ("trn1n.32xlarge", 16)])
+def test_flags_variables_and_devices_are_those_of_neurons_sample(instance_type: str, efa: int) -> None:
+    """lib/trn1_dist_ddp.py of aws-neuron-eks-samples, with etcd as there; of ours are --nproc_per_node by the devices,
+    and what the shell does before."""
+    options = volcano.options_of(completed({"args": {"lr": 0.1}}, launcher="torchx"), QUEUED, False)
+    options.update(instance_type=instance_type, nproc_per_node=0, cacheset="bert", data="/data", bf16=True, env="")
+    options.update(rdzv_backend="etcd", script="dp_bert.py", nnodes=4)
+    made = trainium_torchx.appdef(options)
+    command = made["args"][1].partition(" && ")[2]
+    assert command == (
+        "python3 -m torch.distributed.run --rdzv_backend etcd --rdzv_endpoint etcd-server:2379 --rdzv_id ${app_id} "
+        "--nnodes 4 --nproc_per_node 32 --tee 3 --role '' dp_bert.py --lr 0.1"
+    )
+    ones = ("FI_EFA_USE_DEVICE_RDMA", "FI_EFA_FORK_SAFE", "NEURON_RT_RESET_CORES", "XLA_TRANSFER_SEED_ASYNC")
+    assert made["env"] == {
+        **dict.fromkeys((*ones, "XLA_DOWNCAST_BF16"), "1"),
+        "CCOM_SOCKET_IFNAME": "eth0",
+        "FI_PROVIDER": "efa",
+        "NEURON_CC_FLAGS": "--cache_dir=/data/neuron_cache/bert_${replica_id}",
+        "TRANSFORMERS_CACHE": "/data/transformers_cache/bert_${replica_id}",
+    }
+    assert made["devices"] == {"aws.amazon.com/neuron": 16, "vpc.amazonaws.com/efa": efa}
+    # The whole command is one argument of neuron_parallel_compile.
+    compiling = trainium_torchx.appdef({**options, "precompile": True})
+    assert shlex.split(compiling["args"][1].partition(" && ")[2]) == ["neuron_parallel_compile", command]
+
+
 def test_it_compiles_in_a_job_of_its_own_before() -> None:
     found = parts({"compile": {"enabled": True, "steps": 7}})
     (compiling,), (training,) = found["compile"], found["train"]
@@ -114,7 +142,7 @@ def test_no_pod_has_the_token_of_its_service_account() -> None:
 
 def test_a_job_is_started_again_by_volcano() -> None:
     (job,) = parts()["train"]
-    assert job["spec"]["maxRetry"] == 3
+    assert job["spec"]["maxRetry"] == 4
     assert [one["event"] for one in job["spec"]["tasks"][0]["policies"]] == ["PodEvicted", "PodFailed"]
     (once,) = parts({"requeue": False})["train"]
     assert "policies" not in once["spec"]["tasks"][0]
@@ -182,3 +210,58 @@ def test_torchx_would_submit_the_same(torchx: Path, definition: dict[str, Any], 
     for task in ours["spec"]["tasks"]:
         del task["template"]["spec"]["automountServiceAccountToken"]
     assert again == ours
+
+
+def test_a_report_knows_nodes_and_processes_by_the_job() -> None:
+    """In no log of TorchX's is how many there are."""
+    seen = size_of(parts({"args": {"x": "--nproc_per_node 7"}})["train"])
+    assert seen == {"launcher": "torchx", "node_count": 2, "process_count": 64}
+    assert size_of([]) == {"launcher": "", "node_count": 0, "process_count": 0}
+
+
+def test_a_job_that_somebody_wrote_by_hand_is_no_traceback() -> None:
+    (job,) = parts({})["train"]
+    for containers in ([], [{"command": [f"--nproc_per_node {'9' * 5000}"]}]):
+        job["spec"]["tasks"][0]["template"]["spec"]["containers"] = containers
+        assert size_of([job])["process_count"] == 0
+
+
+def test_pods_have_what_the_site_says_beside_what_torchx_knows() -> None:
+    """An AppDef has no word for these, but the job of Volcano has."""
+    kept = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
+    own = {"tolerations": [kept], "pull_secrets": ["own"], "huge_pages": "1Gi", "resources": {"memory": "400Gi"}}
+    for task in parts({"compile": {"enabled": True}}, **own)["compile"][0]["spec"]["tasks"]:
+        pod = task["template"]["spec"]
+        assert (pod["tolerations"], pod["imagePullSecrets"]) == ([kept], [{"name": "own"}])
+        limits = {"aws.amazon.com/neuron": "16", "vpc.amazonaws.com/efa": "8", "hugepages-2Mi": "1Gi"}
+        asked = pod["containers"][0]["resources"]
+        assert asked["limits"] == {**limits, "memory": "400Gi"}
+        # Kubernetes takes huge pages only beside these.
+        assert (asked["requests"]["cpu"], asked["requests"]["memory"]) == ("1", "400Gi")
+    (bare,) = parts()["train"]
+    pod = bare["spec"]["tasks"][0]["template"]["spec"]
+    assert not {"tolerations", "imagePullSecrets"} & {*pod}
+    assert pod["containers"][0]["resources"]["requests"] == {}
+
+
+def test_limits_of_a_process_are_raised_as_far_as_they_go() -> None:
+    (job,) = parts()["train"]
+    setting = container(job)["command"][2].partition("export ")[0]
+    lowered = f"ulimit -S -n 64; {setting}ulimit -S -n; ulimit -S -l; ulimit -H -n; ulimit -H -l"
+    done = subprocess.run(["bash", "-c", lowered], capture_output=True, text=True, check=True)
+    files, memory, most_files, most_memory = done.stdout.split()
+    assert (files, memory) == (most_files, most_memory)
+
+
+@pytest.mark.parametrize(
+    ("definition", "sentence"),
+    [
+        ({"compile": {"enabled": True, "command": ["make", "graphs"]}}, "compile.command of the training job is"),
+        ({"cache": {"directory": "/fsx/mine"}}, "cache.directory of the training job is '/fsx/mine'.*cacheset"),
+        ({"cache": {"keep_days": 3}}, "cache.keep_days of the training job is 3"),
+    ],
+)
+def test_what_torchx_has_no_place_for_is_refused(definition: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        completed(definition, QUEUED, "torchx")
+    assert completed(definition, QUEUED, "kubernetes")

@@ -120,6 +120,7 @@ def test_the_runtime_of_an_image_goes_with_the_driver_of_its_nodes(image: str, s
     said = problem({**OWN, "image": image}, {}, {"directory": "/opt/trainium", "sdk": sdk})
     assert ("does not run with the driver of SDK" in said) == refused
     assert sdk_of(NEURON) == "2.29.1"
+    assert sdk_of(f"a/b:trainium-0123456789abcdef-sdk2.29.1@sha256:{'0' * 64}") == "2.29.1"
 
 
 def test_nodes_without_pyxis_are_named() -> None:

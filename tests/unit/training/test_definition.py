@@ -253,7 +253,7 @@ def test_a_job_that_cannot_go_on_elsewhere_is_refused_without_shared_storage() -
     parts = {**OWN, "checkpoint": {"shared": True}}
     assert refusal(parts) == (
         "checkpoint.resume of the training job is 'True'; the cluster's 3 nodes share no storage, so that each would "
-        "go on from another step: set trainium_shared_storage to efs, or trainium_shared_dir to what "
+        "go on from another step: set trainium_shared_storage to efs or fsx, or trainium_shared_dir to what "
         "shared_storage_mounts mount, or set checkpoint.resume and requeue to false."
     )
     assert "requeue of the training job is 'True'" in refusal({**OWN, "checkpoint": {"shared": True, "resume": False}})

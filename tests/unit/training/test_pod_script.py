@@ -167,6 +167,17 @@ def test_pods_train_together_and_with_the_variables_of_the_secret(tmp_path: Path
     assert (world.output / "train.log").read_text() == world.said(0)
 
 
+def both_train(tmp_path: Path, made: list[World]) -> World:
+    """A training on two nodes, in which each runs its script."""
+    world = World(tmp_path, {})
+    made.append(world)
+    for rank in (0, 1):
+        world.start(rank)
+    for rank in (0, 1):
+        world.until("train", rank, 1)
+    return world
+
+
 def test_a_lost_pod_starts_all_again(tmp_path: Path, made: list[World]) -> None:
     world = World(tmp_path, {})
     made.append(world)
@@ -183,6 +194,53 @@ def test_a_lost_pod_starts_all_again(tmp_path: Path, made: list[World]) -> None:
     assert "JOB starts again: a node's part runs in another pod now." in world.said(0)
     # The new pod's log has what the lost one has said.
     assert world.said(1).count("said by the script") == 1
+
+
+def parents_first(leader: int) -> list[int]:
+    """The processes of a session. A shell that sees that a process of its own has stopped waits for it no longer."""
+    command = ["ps", "-o", "pid=,ppid=", "--sid", str(leader)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, lines)}
+    found = [leader]
+    for process in found:
+        found += [pid for pid, parent in parents.items() if parent == process]
+    return found
+
+
+def test_a_pod_whose_node_answers_again_leaves_its_rank_to_the_next(tmp_path: Path, made: list[World]) -> None:
+    """Its node was given up, so that its Job has made another pod elsewhere; then both are there."""
+    world = both_train(tmp_path, made)
+    silent = world.pods[1]
+    frozen = parents_first(silent.pid)
+    for process in frozen:
+        os.kill(process, signal.SIGSTOP)
+    world.start(1)
+    world.until("train", 0, 2)
+    world.until("train", 1, 2)
+    for process in reversed(frozen):
+        os.kill(process, signal.SIGCONT)
+    assert silent.wait(timeout=90) == 88
+    for rank in (0, 1):
+        world.let("train", rank, 0)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0) + world.said(1)
+    assert [pod for _rank, _mode, pod, *_more in world.started("train", 1)] == ["pod2", "pod3"]
+    # Its own end is no failure for which the others would give up.
+    assert not list((world.output / "run-one").glob("given_up.*"))
+
+
+def test_signs_that_cannot_be_read_for_a_moment_are_no_other_pod(tmp_path: Path, made: list[World]) -> None:
+    """The shared storage is mounted anew, which all see at once."""
+    world = both_train(tmp_path, made)
+    signs, away = world.output / "run-one", world.output / "away"
+    signs.rename(away)
+    time.sleep(2.5)
+    away.rename(signs)
+    time.sleep(1.5)
+    signs.rename(away)
+    for rank in (0, 1):
+        world.let("train", rank, 0)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0) + world.said(1)
+    assert [len(world.started("train", rank)) for rank in (0, 1)] == [1, 1], world.said(0)
 
 
 def test_a_failure_while_all_live_is_one(tmp_path: Path, made: list[World]) -> None:
@@ -242,12 +300,7 @@ def test_links_on_the_shared_storage_are_not_followed(tmp_path: Path, made: list
 
 
 def test_who_fails_because_another_pod_has_ended_waits_for_its_next(tmp_path: Path, made: list[World]) -> None:
-    world = World(tmp_path, {})
-    made.append(world)
-    for rank in (0, 1):
-        world.start(rank)
-    for rank in (0, 1):
-        world.until("train", rank, 1)
+    world = both_train(tmp_path, made)
     world.lose(1)
     world.let("train", 0, 1)
     while "JOB waits for another pod" not in world.said(0):
