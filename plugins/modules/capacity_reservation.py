@@ -329,6 +329,7 @@ offering:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run_block import CapacityBlock
@@ -372,7 +373,7 @@ def main() -> None:
         # Missing capacity comes as a server error, and asking again at once would not help.
         # Given so, since the user's aws_config wins over ``config``, and would repeat what is paid for.
         maker = module.client("ec2", aws_config={**(module.params["aws_config"] or {}), "retries": {"max_attempts": 0}})
-        params, said = module.params, (module.check_mode, module.warn)
+        params, said = module.params, (module.check_mode, warn)
         runner: CapacityBlock | CapacityReservation
         if params["block_hours"] is not None and params["state"] == "present":
             runner = CapacityBlock(client, maker, params, *said)

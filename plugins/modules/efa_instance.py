@@ -20,6 +20,7 @@ description:
     capacity, all nodes of the launch are terminated and the next of the O(subnets) is tried, if the module waits.
   - Nodes are found by the tags C(trainium:cluster) and C(trainium:set). A raised O(count) adds nodes in the
     zone of those that exist; a lowered one terminates those of O(leaving), else the newest, if O(allow_shrink) is set.
+    Those of O(replace) are terminated and launched anew, one call each.
   - Nodes that exist are not changed but for their tags. Where their interfaces, placement group or security groups are
     not what is asked for, further nodes beside them are refused, and otherwise the difference is warned of, as are
     other volumes, key pairs and instance profiles.
@@ -29,6 +30,7 @@ extends_documentation_fragment:
   - trainium.cluster.attributes.aws
   - trainium.cluster.launch
   - trainium.cluster.launch.instance
+  - trainium.cluster.launch.number
   - trainium.cluster.aws
 attributes:
   check_mode:
@@ -61,22 +63,6 @@ options:
     type: str
     choices: [present, absent, stopped]
     default: present
-  count:
-    description: How many nodes there should be. A number below that of the existing nodes needs O(allow_shrink).
-    type: int
-    default: 1
-  allow_shrink:
-    description:
-      - Whether a lowered O(count) may terminate nodes. What runs on them is not looked at.
-      - Without it such a count is refused, as it may come from a run that lacks its variables.
-    type: bool
-    default: false
-  leaving:
-    description:
-      - Ids of the nodes that a lowered O(count) terminates; no others are then, and a count that would is refused.
-      - By default the newest nodes are terminated.
-    type: list
-    elements: str
   instance_type:
     description:
       - The instance type, such as V(trn1.32xlarge). Needed for O(state=present).
@@ -109,6 +95,11 @@ options:
       - For nodes that stop or end it is three times as long, since those with Neuron devices may take long to end.
     type: int
     default: 600
+  check_quotas:
+    description: Whether check mode asks Service Quotas too. Without that, check mode asks EC2 alone by DryRun.
+    type: bool
+    default: true
+    version_added: 0.3.0
   tags:
     description:
       - Further tags of instances, volumes, interfaces and Elastic IPs. Existing nodes get tags that are missing or
@@ -287,6 +278,10 @@ instances:
       type: list
       elements: str
       sample: [vol-0a1b2c3d4e5f60009]
+    capacity_reservation_id:
+      description: The reservation that it uses; empty if there is none.
+      type: str
+      version_added: 0.3.0
     tags:
       description: The tags.
       type: dict
@@ -348,6 +343,18 @@ terminated:
   returned: success
   type: list
   elements: str
+replaced:
+  description: Those of RV(terminated) in whose place nodes were or would be launched.
+  returned: success
+  version_added: 0.3.0
+  type: list
+  elements: str
+asked:
+  description: Whether EC2 was asked by DryRun; it is not where something that it needs would exist only then.
+  returned: in check mode, when nodes would be launched
+  version_added: 0.3.0
+  type: bool
+  sample: true
 request:
   description: The RunInstances request, without its user data.
   returned: when nodes were or would be launched
@@ -356,6 +363,7 @@ request:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, unforeseen
@@ -372,12 +380,14 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "count": {"type": "int", "default": 1},
     "allow_shrink": {"type": "bool", "default": False},
     "leaving": {"type": "list", "elements": "str"},
+    "replace": {"type": "list", "elements": "str"},
     "instance_type": {"type": "str"},
     "image_id": {"type": "str"},
     "subnets": {"type": "list", "elements": "str"},
     "security_groups": {"type": "list", "elements": "str"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 600},
+    "check_quotas": {"type": "bool", "default": True},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},
 }
 
@@ -389,8 +399,8 @@ def main() -> None:
         # Missing capacity comes as a server error; the next subnet is a better answer to it than the same one again.
         launcher = module.client("ec2", config={"retries": {"max_attempts": 0}})
         # A launch asks EC2 itself; a dry run says nothing of quotas.
-        quotas = module.client("service-quotas") if module.check_mode else None
-        result = EfaInstance(client, launcher, module.params, module.check_mode, module.warn, quotas).run()
+        quotas = module.client("service-quotas") if module.check_mode and module.params["check_quotas"] else None
+        result = EfaInstance(client, launcher, module.params, module.check_mode, warn, quotas).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {error}.", **{"attempts": [], **error.details})
     except Exception as error:

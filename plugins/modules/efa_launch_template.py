@@ -142,6 +142,7 @@ efa_interface_count:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -166,7 +167,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     try:
-        result = EfaLaunchTemplate(module.client("ec2"), module.params, module.check_mode, module.warn).run()
+        result = EfaLaunchTemplate(module.client("ec2"), module.params, module.check_mode, warn).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_launch_template {module.params['name']}: {error}.", **error.details)
     finish(module, result)

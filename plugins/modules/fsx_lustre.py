@@ -10,8 +10,10 @@ version_added: 0.1.0
 short_description: Make, change and delete a file system of FSx for Lustre
 description:
   - Keeps one file system of Amazon FSx for Lustre as it is wanted, and tells how it is mounted.
-  - It is found by the tags C(Name) and C(trainium:cluster). A run that was killed can be repeated without making a
-    second one, as the request carries a ClientRequestToken that follows from the request.
+  - It is found by the tags C(Name) and C(trainium:cluster). With O(state=present) one that a stack of CloudFormation
+    has made, such as that of a ParallelCluster, is never touched.
+  - A run that was killed can be repeated without making a second one, as the request carries a ClientRequestToken that
+    follows from it.
   - A file system costs money by the GiB and the hour while it exists, used or not.
   - While the module waits, progress is shown when it runs with a local connection.
 extends_documentation_fragment:
@@ -35,7 +37,9 @@ options:
   owner:
     description:
       - Whose cluster it is, the tag C(trainium:owner). Without it there is no such tag.
-      - What carries another owner's is refused; sessions of one IAM role are one owner.
+      - What carries another owner's is refused, with O(state=present) also what carries none, since anybody may make a
+        file system with the tags of a cluster. It is passed over where one of the owner's is there. Sessions of one IAM
+        role are one owner.
     type: str
     version_added: 0.2.0
   state:
@@ -120,6 +124,15 @@ options:
   weekly_maintenance_start_time:
     description: When FSx may begin its weekly maintenance, such as V(7:03:00) for Sunday at three, in UTC.
     type: str
+  keep:
+    description:
+      - Whether C(teardown.yml) keeps the file system with all that is in it, and the network that it lies in. With
+        V(true) it gets the tag C(trainium:keep) with the value C(true), which V(false) changes to C(false) where it is
+        there.
+      - Where it is not given the tag stays as it is, and a new file system has none. For O(state=present) only; the
+        module's own O(state=absent) deletes what has the tag, too.
+    type: bool
+    version_added: 0.2.0
   wait:
     description: Whether to wait until the file system is available with all changes, or gone.
     type: bool
@@ -135,7 +148,7 @@ options:
     type: dict
     aliases: [resource_tags]
 seealso:
-  - module: trainium.cluster.capacity_reservation
+  - module: trainium.cluster.efs_file_system
 """
 
 EXAMPLES = r"""
@@ -349,6 +362,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "daily_automatic_backup_start_time": {"type": "str"},
     "copy_tags_to_backups": {"type": "bool"},
     "weekly_maintenance_start_time": {"type": "str"},
+    "keep": {"type": "bool"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 1800},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},

@@ -229,6 +229,7 @@ import functools
 from datetime import datetime, timezone
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import offers, prices
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.calls_market import BRIEFLY
@@ -262,7 +263,7 @@ def zones_here(module: AnsibleAWSModule) -> list[str]:
         raise TrainiumError(f"EC2 does not know the instance type {kind} in this region; check instance_type")
     zones: list[str] = ec2.zones_offering(client, kind)
     if module.params["count"] > 0:
-        account = Account(client, module.client("service-quotas"), module.warn)
+        account = Account(client, module.client("service-quotas"), warn)
         account.check_nodes({"instance_type": kind, "market": "on-demand"}, module.params["count"])
     return zones
 
@@ -293,9 +294,9 @@ def search(module: AnsibleAWSModule, names: list[str]) -> list[offers.Found]:
         regions.append(Region(name, client, account.usage, pricing.get(where)))
     found: list[offers.Found] = market.find(regions)
     for note in market.notes:
-        module.warn(note)
+        warn(note)
     if not any(one.zones for one in found):
-        module.warn(f"None of {', '.join(one.region for one in found)} offers {wanted.kind}; check instance_type.")
+        warn(f"None of {', '.join(one.region for one in found)} offers {wanted.kind}; check instance_type.")
     return found
 
 

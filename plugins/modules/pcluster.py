@@ -222,6 +222,7 @@ log_groups:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -260,7 +261,7 @@ def main() -> None:
         configuration = None if params["state"] == "absent" else read_configuration(params)
         cloudwatch = module.client("logs")
         stack = Stack(module.client("cloudformation"), cloudwatch, params["name"])
-        result = Pcluster(library, stack, cloudwatch, params, configuration, module.check_mode, module.warn).run()
+        result = Pcluster(library, stack, cloudwatch, params, configuration, module.check_mode, warn).run()
     except TrainiumError as error:
         module.fail_json(msg=f"pcluster {params['name']}: {error}.", **error.details)
     finish(module, result)

@@ -156,6 +156,7 @@ official_images:
 
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.yaml_file import read_configuration
@@ -185,7 +186,7 @@ def run(module: Any) -> dict[str, Any]:
     if params["state"] == "listed":
         return list_images(library, params)
     configuration = read_configuration(params) if params["state"] == "present" else None
-    return PclusterImage(library, params, configuration, module.check_mode, module.warn).run()
+    return PclusterImage(library, params, configuration, module.check_mode, warn).run()
 
 
 def main() -> None:

@@ -11,12 +11,13 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
-from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import POOL
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    filters_of,
     one_call,
+    pages,
     passing_over,
     retried,
 )
@@ -34,13 +35,10 @@ PAGE_SIZE = 1000
 
 
 @one_call("list the capacity reservations")
-@retried
 def describe(client: Client, filters: Mapping[str, Any]) -> list[Item]:
     """The ``CapacityReservations[]`` items that match on the server's side, cancelled ones too while EC2 shows them."""
-    pages = client.get_paginator("describe_capacity_reservations").paginate(
-        Filters=ansible_dict_to_boto3_filter_list(dict(filters)), PaginationConfig={"PageSize": PAGE_SIZE}
-    )
-    return list(pages.build_full_result().get("CapacityReservations", ()))
+    request = {"Filters": filters_of(filters), "PaginationConfig": {"PageSize": PAGE_SIZE}}
+    return list(pages(client, "describe_capacity_reservations", **request).get("CapacityReservations", ()))
 
 
 @one_call("make the capacity reservation")
@@ -86,11 +84,10 @@ def cancel(client: Client, reservation_id: str) -> None:
 
 
 @one_call("list the groups of the capacity reservation")
-@retried
 def groups_of(client: Client, reservation_id: str) -> list[str]:
     """The ARNs of the groups that the reservation is in."""
-    pages = client.get_paginator("get_groups_for_capacity_reservation").paginate(CapacityReservationId=reservation_id)
-    return [group["GroupArn"] for group in pages.build_full_result().get("CapacityReservationGroups", ())]
+    found = pages(client, "get_groups_for_capacity_reservation", CapacityReservationId=reservation_id)
+    return [group["GroupArn"] for group in found.get("CapacityReservationGroups", ())]
 
 
 @one_call("describe the resource group")
@@ -140,20 +137,17 @@ def _all_done(answer: Mapping[str, Any], description: str) -> None:
 
 
 @one_call("list what is in the resource group")
-@retried
 def members(client: Client, name: str) -> list[str]:
     """The ARNs in a group."""
-    found = client.get_paginator("list_group_resources").paginate(Group=name).build_full_result()
-    return [item["Identifier"]["ResourceArn"] for item in found.get("Resources", ())]
+    found = pages(client, "list_group_resources", Group=name).get("Resources", ())
+    return [item["Identifier"]["ResourceArn"] for item in found]
 
 
 @one_call("list the resource groups")
-@retried
 def pools(client: Client) -> list[str]:
     """The ARNs of the account's groups of capacity reservations."""
     only = [{"Name": "configuration-type", "Values": [POOL]}]
-    found = client.get_paginator("list_groups").paginate(Filters=only).build_full_result()
-    return [item["GroupArn"] for item in found.get("GroupIdentifiers", ())]
+    return [item["GroupArn"] for item in pages(client, "list_groups", Filters=only).get("GroupIdentifiers", ())]
 
 
 @one_call("read the tags of the resource group")

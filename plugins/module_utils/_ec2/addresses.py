@@ -8,7 +8,7 @@ set or role (such as a NAT gateway's) is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import ROLE_TAG, SET_TAG, tags_of
@@ -18,15 +18,19 @@ Address = Mapping[str, Any]
 
 
 class AddressPlan(NamedTuple):
-    """``associate`` pairs addresses with instance ids; ``allocate`` more are needed; ``release`` are no longer."""
+    """``associate`` pairs addresses with instance ids; ``allocate`` more are needed; ``release`` are no longer.
+
+    ``reuse`` are there for nodes that do not exist yet.
+    """
 
     associate: list[tuple[Address, str]]
     allocate: int
     release: list[Address]
+    reuse: int = 0
 
     @property
     def changes(self) -> bool:
-        return bool(self.associate or self.allocate or self.release)
+        return bool(self.associate or self.allocate or self.release or self.reuse)
 
 
 def is_own(address: Address) -> bool:
@@ -35,12 +39,18 @@ def is_own(address: Address) -> bool:
 
 
 def plan_addresses(
-    keep: Iterable[Node], launch: int, addresses: Iterable[Address], owner: tuple[str, str], wanted: bool
+    keep: Iterable[Node],
+    launch: int,
+    addresses: Iterable[Address],
+    owner: tuple[str, str],
+    wanted: bool,
+    replaced: Collection[str] = (),
 ) -> AddressPlan:
     """``addresses`` are the items of DescribeAddresses with the cluster's tag; ``owner`` is the set's name and role.
 
     ``launch`` further nodes do not exist yet: addresses are kept or allocated for them. Own addresses are used before
     borrowed ones. When none are wanted, the set's own are released and borrowed ones stay where they are.
+    The instances ``replaced`` end before the launch, which sets their addresses free for it.
     """
     set_name, role = owner
     usable = [
@@ -60,7 +70,7 @@ def plan_addresses(
     release: list[Address] = []
     for item in usable:
         holder = by_interface.get(item.get("NetworkInterfaceId") or "?") or item.get("InstanceId") or ""
-        if not item.get("AssociationId"):
+        if not item.get("AssociationId") or holder in replaced:
             free.append(item)
         elif holder in ids:
             served.add(holder)
@@ -70,4 +80,5 @@ def plan_addresses(
     bare = [node["instance_id"] for node in keep if node["instance_id"] not in served]
     needed = len(bare) + launch
     release.extend(item for item in free[needed:] if is_own(item))
-    return AddressPlan(list(zip(free, bare)), max(0, needed - len(free)), release)
+    reuse = max(0, min(len(free) - len(bare), launch))
+    return AddressPlan(list(zip(free, bare)), max(0, needed - len(free)), release, reuse)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 VOLUME = {
@@ -45,3 +46,16 @@ LAUNCH_ARGUMENTS: dict[str, dict[str, Any]] = {
     "public_ip": {"type": "str", "choices": ["none", "primary"], "default": "none"},
     "market": {"type": "str", "choices": ["on-demand", "spot", "capacity-block"], "default": "on-demand"},
 }
+
+_OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "user_data")
+
+
+def with_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with what follows from others; empty text, as roles pass it, means not given."""
+    full = dict(params)
+    for option in _OPTIONAL:
+        full[option] = params.get(option) or None
+    full["cluster_name"] = params.get("cluster_name") or params["name"]
+    full["subnets"] = list(params.get("subnets") or ())
+    full["security_groups"] = list(params.get("security_groups") or ())
+    return full

@@ -20,6 +20,7 @@ from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    checked,
     filters_of,
     one_call,
     pages,
@@ -149,9 +150,30 @@ def describe_subnets(client: Client, ids: Sequence[str]) -> list[Item]:
     return list(pages(client, "describe_subnets", Filters=filters_of({"subnet-id": list(ids)})).get("Subnets", ()))
 
 
+def look(client: Client, kind: str, filters: Mapping[str, Any]) -> list[Item]:
+    """Those of a kind, such as ``internet_gateways``, that match on the server's side."""
+
+    @one_call(f"list the {kind.replace('_', ' ')}")
+    def call() -> list[Item]:
+        found = pages(client, f"describe_{kind}", Filters=filters_of(filters))
+        return list(found.get(kind.title().replace("_", ""), ()))
+
+    return call()
+
+
 @one_call("describe the volumes")
 def describe_volumes(client: Client, filters: Mapping[str, Any]) -> list[Item]:
     return list(pages(client, "describe_volumes", Filters=filters_of(filters)).get("Volumes", ()))
+
+
+@one_call("make the image")
+def create_image(client: Client, request: Mapping[str, Any]) -> str:
+    return str(client.create_image(**request)["ImageId"])
+
+
+@one_call("describe the snapshots")
+def describe_snapshots(client: Client, ids: Sequence[str]) -> list[Item]:
+    return list(pages(client, "describe_snapshots", SnapshotIds=list(ids)).get("Snapshots", ()))
 
 
 @one_call("describe the security groups")
@@ -168,7 +190,7 @@ def key_pair_exists(client: Client, name: str) -> bool:
 
 @one_call("describe the placement group")
 def placement_group_exists(client: Client, name: str) -> bool:
-    found = client.describe_placement_groups(Filters=filters_of({"group-name": name}))["PlacementGroups"]
+    found = checked(client.describe_placement_groups(Filters=filters_of({"group-name": name})))["PlacementGroups"]
     return any(group.get("State", "available") == "available" for group in found)
 
 
@@ -176,12 +198,12 @@ def placement_group_exists(client: Client, name: str) -> bool:
 def describe_capacity_reservation(client: Client, reservation_id: str) -> Item | None:
     """The reservation; None when there is none by that id."""
     try:
-        found = client.describe_capacity_reservations(CapacityReservationIds=[reservation_id])["CapacityReservations"]
+        found = checked(client.describe_capacity_reservations(CapacityReservationIds=[reservation_id]))
     except aws.ClientError as error:
         if error.response["Error"]["Code"].startswith("InvalidCapacityReservationId"):
             return None
         raise
-    return next(iter(found), None)
+    return next(iter(found["CapacityReservations"]), None)
 
 
 @one_call("launch the instances")
@@ -254,7 +276,7 @@ def create_tags(client: Client, resources: Sequence[str], tags: Sequence[Mapping
 
 @one_call("list the Elastic IPs")
 def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]:
-    return list(amazon.describe_addresses(client, Filters=filters_of(filters)))
+    return list(checked(retried(client.describe_addresses)(Filters=filters_of(filters)))["Addresses"])
 
 
 @one_call("allocate an Elastic IP")

@@ -18,12 +18,14 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments
     check_timeout,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import LIVE_STATES, node_of
 
 _IDS = {
     "image_id": re.compile(r"ami-[0-9a-z]+"),
     "subnets": SUBNET,
     "security_groups": GROUP,
 }
+_INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
 _IOPS_TYPES = ("gp3", "io1", "io2")
 
 Record = Mapping[str, Any]
@@ -45,6 +47,9 @@ def check_arguments(params: Record, check_mode: bool) -> None:
         raise TrainiumError("instance_type is missing; name one such as trn1.32xlarge")
     for option in ("image_id", "subnets", "security_groups"):
         _check_ids(option, params.get(option), check_mode)
+    for item in params.get("replace") or ():
+        if not _INSTANCE.fullmatch(item):
+            raise TrainiumError(f"replace has {item!r}; name instances by ids such as i-0a1b2c3d4e5f60006")
     check_launch(params)
 
 
@@ -121,6 +126,25 @@ def check_shrink(terminate: Sequence[Record], params: Record) -> None:
         f"{_some(terminate)} with whatever runs there; give count={has}, or set allow_shrink=true (for the playbooks, "
         f"trainium_node_count={has} or trainium_allow_shrink=true)"
     )
+
+
+def check_strangers(others: Iterable[Record], name: str) -> None:
+    """Instances that are to be replaced and are not of the set: nothing would come in their places."""
+    alive = [node["instance_id"] for node in map(node_of, others) if node["state"] in LIVE_STATES]
+    if alive:
+        raise TrainiumError(
+            f"replace names {', '.join(alive)}, which the set {name} does not have; name instances of this set"
+        )
+
+
+def check_replace(replaced: Sequence[Record], launch: int, params: Record) -> None:
+    """As many come as go: who replaces nodes does not mean to have fewer."""
+    if len(replaced) > launch:
+        count, has = params["count"], params["count"] + len(replaced) - launch
+        raise TrainiumError(
+            f"count is {count} and the set {params['name']} has {has} nodes with the {len(replaced)} that are to be "
+            f"replaced; give count={has} (for the playbooks, trainium_node_count={has})"
+        )
 
 
 def _some(nodes: Sequence[Record]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -24,7 +24,13 @@ SSM = "ssm"
 BASTION = "bastion"
 CREATE = "create"
 LIVE_STATES = ("pending", "running")
-DEFAULT_HOSTNAMES = ("slurm-node-name", "short-private-dns-name", "private-ip-address", "instance-id")
+# An instance in one of these comes back as the node that it was.
+RESTING_STATES = ("stopping", "stopped")
+DEFAULT_HOSTNAMES = (
+    *("slurm-node-name", "kubernetes-node-name", "short-private-dns-name", "private-ip-address", "instance-id"),
+)
+# What EKS puts on the instances of its node groups.
+EKS_TAG = "eks:cluster-name"
 
 Record = dict[str, Any]
 
@@ -41,8 +47,6 @@ _KEPT = (
     "private_dns_name",
     "efa_interface_count",
     "launch_time",
-    "attach_time",
-    "ami_launch_index",
 )
 
 # Tags are chosen by whoever may tag an instance, and a host's name gets into templates, patterns, paths and commands.
@@ -78,6 +82,8 @@ class Options(NamedTuple):
     # A file of known hosts, and the algorithms by instance id of those that are in it.
     known_hosts: str = ""
     pinned: Mapping[str, str] = {}
+    # The states of instances that are hosts; those in others only tell which node is the head. All where it is empty.
+    states: Collection[str] = ()
 
 
 class Node(NamedTuple):
@@ -89,7 +95,8 @@ class Node(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """The records of one cluster: all in order, the ranked compute nodes, and the head (None in an empty cluster).
+    """The records of one cluster: all in order, the ranked compute nodes, and the head, running or not (None where
+    there is none).
 
     ``bastion`` is its own bastion, which is no host of the inventory.
     """
@@ -108,10 +115,12 @@ def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
     """
     node = instances.node_of(instance)
     tags = node["tags"]
-    parallelcluster = instances.parallelcluster_of(tags)
+    place, parallelcluster = instances.place_of(node), instances.parallelcluster_of(tags)
     return {
         **{field: node[field] for field in _KEPT},
-        "generation": instances.generation_of(node),
+        "generation": place.generation,
+        "ami_launch_index": place.within,
+        "attach_time": place.attached,
         "instance_state": node["state"],
         "cluster_name": tags.get(CLUSTER_TAG) or parallelcluster.get("parallelcluster_name", ""),
         "node_role": tags.get(ROLE_TAG, ""),
@@ -127,24 +136,33 @@ def reduce_instance(instance: Mapping[str, Any], region: str) -> Record:
 def clusters(records: Iterable[Record]) -> list[Cluster]:
     """Split by cluster (sorted by name), order, rank, and choose the head.
 
-    Only pending and running compute nodes have a rank. The head is the first instance of role head that is pending
-    or running, else the node with rank 0; a ParallelCluster always has a head of its own, which none of its compute
-    nodes replaces.
+    Compute nodes that are pending or running have a rank, without gaps, as torchrun counts them. The head is the first
+    instance of role head that runs, or else that is not gone, else the first compute node, whether it runs or not: its
+    queue is on its disk. A ParallelCluster always has a head of its own, which none of its compute nodes replaces.
     """
     by_name: dict[str, list[Record]] = {}
     for record in records:
         by_name.setdefault(record["cluster_name"], []).append(record)
     result = []
     for _name, members in sorted(by_name.items()):
-        members = sorted(members, key=lambda record: instances.order_of(record, record["generation"]))
+        members = sorted(members, key=_order)
         live = [record for record in members if record["instance_state"] in LIVE_STATES]
+        there = [record for record in members if record["instance_state"] in (*LIVE_STATES, *RESTING_STATES)]
         ranked = [record for record in live if record["node_role"] == COMPUTE]
-        heads = [record for record in live if record["node_role"] == HEAD]
-        heads = heads or [record for record in ranked if "parallelcluster_name" not in record]
+        # One that runs first: an old one that was kept, or anybody's with the tags, is not in its place.
+        heads = [record for record in (*live, *there) if record["node_role"] == HEAD]
+        heads = heads or [
+            record for record in there if record["node_role"] == COMPUTE and "parallelcluster_name" not in record
+        ]
         bastions = [record for record in live if record["node_role"] == BASTION and record["public_address"]]
         members = [record for record in members if record["node_role"] != BASTION]
         result.append(Cluster(members, ranked, heads[0] if heads else None, bastions[0] if bastions else None))
     return result
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    place = instances.Place(record["generation"], record["ami_launch_index"], record["attach_time"])
+    return (*place.order, record["instance_id"])
 
 
 def group_name(prefix: str, value: str) -> str:
@@ -180,12 +198,14 @@ def host_name(record: Record, hostnames: Sequence[str]) -> str:
     for preference in hostnames:
         if preference == "short-private-dns-name":
             name = record["private_dns_name"].partition(".")[0]
+        elif preference == "kubernetes-node-name":
+            name = record["private_dns_name"] if EKS_TAG in record["instance_tags"] else ""
         elif preference.startswith("tag:"):
             name = record["instance_tags"].get(preference[4:], "")
         elif preference in _HOSTNAME_FIELDS:
             name = record.get(_HOSTNAME_FIELDS[preference], "")
         else:
-            known = ", ".join(["short-private-dns-name", *_HOSTNAME_FIELDS])
+            known = ", ".join(["short-private-dns-name", "kubernetes-node-name", *_HOSTNAME_FIELDS])
             raise TrainiumError(f"hostnames holds {preference!r}, which is not one of {known} or tag:<key>")
         if _NAME.fullmatch(str(name)):
             return str(name)
@@ -214,7 +234,10 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
         hop, hop_id = _bastion(options, cluster)
         master = cluster.ranked[0]["private_address"] if cluster.ranked else ""
         ranks = {record["instance_id"]: rank for rank, record in enumerate(cluster.ranked)}
+        head_state = cluster.head["instance_state"] if cluster.head else ""
         for record in cluster.records:
+            if options.states and record["instance_state"] not in options.states:
+                continue
             identity = record["instance_id"]
             name = names[identity]
             variables = {key: value for key, value in record.items() if key not in _INTERNAL}
@@ -223,7 +246,8 @@ def plan_nodes(records: Iterable[Record], options: Options) -> list[Node]:
             if master:
                 variables["master_addr"] = master
             variables.update(connection(record, options, "" if identity == hop_id else hop, identity == hop_id))
-            is_head = cluster.head is not None and cluster.head["instance_id"] == identity
+            variables["head_state"] = head_state
+            is_head = head_state in LIVE_STATES and cluster.head is not None and cluster.head["instance_id"] == identity
             nodes.append(Node(identity if name in taken else name, variables, group_names(record, is_head)))
     groups = {group for node in nodes for group in node.groups}
     return [node._replace(name=node.variables["instance_id"]) if node.name in groups else node for node in nodes]
@@ -247,6 +271,9 @@ def _bastion(options: Options, cluster: Cluster) -> tuple[str, str]:
                 f"bastion is {HEAD}, but cluster {cluster.ranked[0]['cluster_name']!r} has no running head; "
                 "start it or name another bastion"
             )
+        return "", ""
+    if cluster.head["instance_state"] in RESTING_STATES:
+        # Whatever starts it needs the inventory.
         return "", ""
     if not cluster.head["public_address"]:
         raise TrainiumError(

@@ -6,12 +6,17 @@ A *node* is a flat dict made of one ``Instances[]`` item of DescribeInstances or
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import GENERATION_TAG, tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    GENERATION_TAG,
+    PLACE_TAG,
+    tags_of,
+)
 
 # How AWS ParallelCluster marks its instances.
 PARALLELCLUSTER_TAG = "parallelcluster:cluster-name"
@@ -22,6 +27,39 @@ DEAD_STATES = ("shutting-down", "terminated")
 EFA_KINDS = ("efa", "efa-only")
 
 Node = dict[str, Any]
+
+_PLACE = re.compile(r"(\d{1,9})/(\d{1,9})/([0-9T:.+-]{0,40})", re.ASCII)
+
+
+class Place(NamedTuple):
+    """Where a node stands in the order: its launch, EC2's index within it, when its primary interface was attached.
+
+    A node that replaced another has the other's, by a tag.
+    """
+
+    generation: int
+    within: int
+    attached: str
+
+    def __str__(self) -> str:
+        return f"{self.generation}/{self.within}/{self.attached}"
+
+    @classmethod
+    def read(cls, text: str) -> Place | None:
+        """None for what is no place: whoever may tag instances may write anything."""
+        found = _PLACE.fullmatch(text)
+        return cls(int(found[1]), int(found[2]), found[3]) if found else None
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What nodes are sorted by, oldest first, whenever they were stopped and started.
+
+        The nodes of a launch have one generation, and an index in it. Without a generation (those of ParallelCluster)
+        only the attachment of the primary interface tells the launches apart.
+        """
+        if self.generation:
+            return (self.generation, self.within, self.attached)
+        return (self.generation, self.attached, self.within)
 
 
 def parallelcluster_of(tags: Mapping[str, str]) -> dict[str, str]:
@@ -71,6 +109,7 @@ def node_of(instance: Mapping[str, Any]) -> Node:
         "efa_interface_count": sum(1 for item in interfaces if item["interface_type"] in EFA_KINDS),
         "network_interfaces": interfaces,
         "volumes": [volume for volume in volumes if volume],
+        "capacity_reservation_id": instance.get("CapacityReservationId") or "",
         "tags": tags_of(instance),
     }
 
@@ -117,20 +156,15 @@ def generation_of(node: Node) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def order_of(node: Mapping[str, Any], generation: int) -> tuple[Any, ...]:
-    """What nodes are sorted by, oldest first, whenever they were stopped and started.
-
-    The nodes of a launch have one generation, and an index in it. Without a generation (those of ParallelCluster) only
-    the attachment of the primary interface tells the launches apart.
-    """
-    index, attached = node["ami_launch_index"], node.get("attach_time") or node["launch_time"]
-    within = (index, attached) if generation else (attached, index)
-    return (generation, *within, node["instance_id"])
+def place_of(node: Node) -> Place:
+    """That of the node which it replaced, or its own."""
+    own = Place(generation_of(node), node["ami_launch_index"], node.get("attach_time") or node["launch_time"])
+    return Place.read(node["tags"].get(PLACE_TAG, "")) or own
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:
-    """Oldest first: generation, EC2's index within the launch, attachment, id. The inventory ranks nodes likewise."""
-    return sorted(nodes, key=lambda node: order_of(node, generation_of(node)))
+    """Oldest first, by place and then by id. The inventory ranks nodes likewise."""
+    return sorted(nodes, key=lambda node: (place_of(node).order, node["instance_id"]))
 
 
 def primary_interface(node: Node) -> str:

@@ -16,37 +16,45 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances im
 
 
 class FleetPlan(NamedTuple):
-    """``keep`` stays, oldest first; ``start`` and ``stop`` are parts of it. ``launch`` is the number of new nodes."""
+    """``keep`` stays, oldest first; ``start`` and ``stop`` are parts of it. ``launch`` is the number of new nodes.
+
+    ``replace`` are terminated before the launch, for which they make room.
+    """
 
     keep: list[Node]
     launch: int
     start: list[Node]
     stop: list[Node]
     terminate: list[Node]
+    replace: list[Node]
 
     @property
     def changes(self) -> bool:
-        return bool(self.launch or self.start or self.stop or self.terminate)
+        return bool(self.launch or self.start or self.stop or self.terminate or self.replace)
 
 
-def plan_fleet(nodes: Iterable[Node], state: str, count: int, leaving: Sequence[str] = ()) -> FleetPlan:
-    """``state`` is present, stopped or absent; ``count`` matters for present only.
+def plan_fleet(
+    nodes: Iterable[Node], state: str, count: int, leaving: Sequence[str] = (), replace: Sequence[str] = ()
+) -> FleetPlan:
+    """``state`` is present, stopped or absent; ``count``, ``leaving`` and ``replace`` matter for present only.
 
     Too many nodes: those of ``leaving`` go first, then the newest, so that the oldest, rank 0, stays. Dead nodes are
-    not counted.
+    not counted, nor those of ``replace``, so that as many are launched.
     """
     live = in_order(node for node in nodes if node["state"] in LIVE_STATES)
     if state == "absent":
-        return FleetPlan([], 0, [], [], live)
+        return FleetPlan([], 0, [], [], live, [])
     if state == "stopped":
-        return FleetPlan(live, 0, [], [node for node in live if node["state"] in ("pending", "running")], [])
+        running = [node for node in live if node["state"] in ("pending", "running")]
+        return FleetPlan(live, 0, [], running, [], [])
+    replaced = [node for node in live if node["instance_id"] in replace]
+    live = [node for node in live if node not in replaced]
     newest = [node["instance_id"] for node in reversed(live)]
     going = set(sorted(newest, key=lambda identity: identity not in leaving)[: max(0, len(live) - count)])
     keep = [node for node in live if node["instance_id"] not in going]
     start = [node for node in keep if node["state"] in ("stopping", "stopped")]
-    return FleetPlan(
-        keep, max(0, count - len(live)), start, [], [node for node in live if node["instance_id"] in going]
-    )
+    terminate = [node for node in live if node["instance_id"] in going]
+    return FleetPlan(keep, max(0, count - len(live)), start, [], terminate, replaced)
 
 
 def next_generation(nodes: Iterable[Node]) -> int:

@@ -14,12 +14,18 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, tags_of
+
 _NAMES = {
     "on-demand": re.compile(r"Running On-Demand (.+) instances"),
     "spot": re.compile(r"All (.+) Spot Instance Requests"),
 }
 # The name of the quota of Elastic IPs.
 ADDRESSES = "EC2-VPC Elastic IPs"
+# Who takes one beside the nodes, by the tag trainium:role.
+_ROLES = {"head": "the head node", "network": "the NAT gateway", "bastion": "the bastion"}
+# Of these the user gives none.
+_ALLOCATED = frozenset({"network", "bastion"})
 LINK = "https://console.aws.amazon.com/servicequotas/home/services/ec2/quotas/{code}?region={region}"
 
 
@@ -83,15 +89,44 @@ def rivals(instances: Iterable[Mapping[str, Any]], quota: Quota, market: str) ->
     ]
 
 
-def problem_of_addresses(quota: Quota, used: int, count: int, region: str) -> str:
-    """Why ``count`` more addresses cannot be had; '' where they can."""
+def missing_addresses(
+    addresses: Iterable[Mapping[str, Any]], cluster: str, wanted: Mapping[str, int]
+) -> dict[str, int]:
+    """How many of the addresses that are ``wanted`` by role a cluster does not have, of DescribeAddresses' items.
+
+    Those that the user gave it serve the nodes, whose role they need not carry.
+    """
+    tags = [found for found in map(tags_of, addresses) if found.get(CLUSTER_TAG) == cluster]
+    given = sum(ROLE_TAG not in found for found in tags)
+    missing: dict[str, int] = {}
+    for role, number in wanted.items():
+        lacking = max(0, number - sum(found.get(ROLE_TAG) == role for found in tags))
+        served = 0 if role in _ALLOCATED else min(given, lacking)
+        given -= served
+        missing[role] = lacking - served
+    return missing
+
+
+def problem_of_addresses(
+    quota: Quota, used: int, count: int, region: str, missing: Mapping[str, int] | None = None
+) -> str:
+    """Why ``count`` more addresses cannot be had; '' where they can. ``missing`` has them by role."""
     if used + count <= quota.value:
         return ""
+    parts = {role: number for role, number in (missing or {}).items() if number}
+    named = [f"{_ROLES.get(role, 'the nodes')} ({number})" for role, number in parts.items()]
+    who = " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]])) or "the nodes"
+    verb = "needs" if len(parts) == 1 and set(parts) <= set(_ROLES) else "need"
+    needs = f"{who[0].upper()}{who[1:]} {verb} {count} Elastic IP{'s' * (count != 1)} more"
+    text = (
+        f"{needs}, and the quota '{quota.name}' of {region} is {quota.value}, of which {used} are in use; ask for "
+        f"{used + count} at {LINK.format(code=quota.code, region=region)}, or "
+    )
+    if parts and set(parts) <= _ALLOCATED:
+        return f"{text}release what is not needed"
     return (
-        f"The nodes need {count} Elastic IP{'s' * (count != 1)} more, and the quota '{quota.name}' of {region} is "
-        f"{quota.value}, of which {used} are in use; ask for {used + count} at "
-        f"{LINK.format(code=quota.code, region=region)}, or reach the nodes without (public_ip none, for the playbooks "
-        "trainium_public_ip: none with trainium_connection: ssm or trainium_bastion: create)"
+        f"{text}reach the nodes without (public_ip none, for the playbooks trainium_public_ip: none with "
+        "trainium_connection: ssm or trainium_bastion: create)"
     )
 
 

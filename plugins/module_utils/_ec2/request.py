@@ -8,12 +8,14 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     GENERATION_TAG,
+    PLACE_TAG,
     ROLE_TAG,
     SET_TAG,
     client_token,
     own_tags,
     tag_list,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Place
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
 
 # The suboptions of volumes, as EC2 names them.
@@ -118,15 +120,22 @@ def build_request(
     subnet_id: str,
     count: int,
     generation: int,
+    place: Place | None = None,
+    address: str = "",
 ) -> dict[str, Any]:
     """The one RunInstances request for ``count`` nodes, all or none (MinCount = MaxCount), with its ClientToken.
 
-    ``params`` are the arguments of efa_instance, ``image`` the item of DescribeImages.
+    ``params`` are the arguments of efa_instance, ``image`` the item of DescribeImages. ``place`` is that of the node
+    which a single one replaces, ``address`` the private address that it had: "You cannot specify this option if you're
+    launching more than one instance" (API reference, InstanceNetworkInterfaceSpecification).
     """
-    tags = {**set_tags(params), GENERATION_TAG: str(generation)}
+    tags = {**set_tags(params), GENERATION_TAG: str(generation), **({PLACE_TAG: str(place)} if place else {})}
     profile = _profile(params.get("instance_profile"))
+    fields = launch_fields(params, interfaces, image, subnet_id, tags)
+    if address:
+        fields["NetworkInterfaces"][0]["PrivateIpAddress"] = address
     request = {
-        **launch_fields(params, interfaces, image, subnet_id, tags),
+        **fields,
         "MinCount": count,
         "MaxCount": count,
         **({"UserData": params["user_data"]} if params.get("user_data") else {}),

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, unforeseen
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
     GENERATION_TAG,
+    PLACE_TAG,
     SET_TAG,
+    VACATED_TAG,
     tag_list,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_launch as efa_launch
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import AddressPlan
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import with_defaults
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.differences import (
     Difference,
     check_growth,
@@ -27,6 +30,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.differences 
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import (
     LIVE_STATES,
     Node,
+    generation_of,
     in_order,
     node_of,
     resources_of,
@@ -40,6 +44,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import Account
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.vacancies import (
+    Vacancy,
+    ending,
+    vacancies,
+    vacancy_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
 
 Result = dict[str, Any]
@@ -50,19 +60,6 @@ LATE_CAPACITY = "Server.InsufficientInstanceCapacity"
 
 # "some neuron instances can take longer to terminate" (a maintainer in aws/karpenter-provider-aws#7019).
 SLOWER_END = 3
-
-_OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "user_data")
-
-
-def with_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with what follows from others; empty text, as roles pass it, means not given."""
-    full = dict(params)
-    for option in _OPTIONAL:
-        full[option] = params.get(option) or None
-    full["cluster_name"] = params.get("cluster_name") or params["name"]
-    full["subnets"] = list(params.get("subnets") or ())
-    full["security_groups"] = list(params.get("security_groups") or ())
-    return full
 
 
 class EfaInstance:
@@ -86,7 +83,11 @@ class EfaInstance:
         self._progress = Progress()
         self._addresses = Addresses(client, self._params)
         self._launch: efa_launch.Launch | None = None
-        self._result: Result = {"attempts": [], "launched": [], "started": [], "stopped": [], "terminated": []}
+        # The places that the launch fills, and the nodes of an earlier run that end for that and have not quite ended.
+        self._vacancies: list[Vacancy] = []
+        self._ending: list[Node] = []
+        lists = ("attempts", "launched", "started", "stopped", "terminated", "replaced")
+        self._result: Result = {key: [] for key in lists}
 
     def run(self) -> Result:
         """Bring the set to the wanted state; returns the module's result. Raises TrainiumError."""
@@ -95,22 +96,25 @@ class EfaInstance:
         if params["state"] == "present":
             params["placement_group"] = efa_launch.group_of(self._client, params)
         nodes = self._find()
-        plan = plan_fleet(nodes, params["state"], params["count"], params.get("leaving") or ())
+        replace = params.get("replace") or ()
+        self._check_ids(replace, nodes)
+        plan = plan_fleet(nodes, params["state"], params["count"], params.get("leaving") or (), replace)
         if params["state"] == "present":
             self._refuse_or_warn(plan)
             if plan.launch:
-                self._launch = efa_launch.prepare(
-                    self._client, params, plan.keep, plan.launch, self._check_mode, self._warn
-                )
+                self._vacancies = vacancies(nodes, _ids(plan.replace))
+                self._ending = ending(nodes, self._vacancies)
+                whole = (plan.keep, plan.launch, self._check_mode, self._warn, [*plan.replace, *self._ending])
+                self._launch = efa_launch.prepare(self._client, params, *whole)
         addresses = self._plan_addresses(plan)
         if self._quota_client and params["state"] == "present":
             account = Account(self._client, self._quota_client, self._warn)
-            account.check_nodes(params, plan.launch + len(plan.start))
+            account.check_nodes(params, max(0, plan.launch + len(plan.start) - len(plan.replace)))
             account.check_addresses(addresses.allocate if addresses else 0)
         retag = self._tags_to_set(plan.keep)
         changed = bool(plan.changes or retag or (addresses and addresses.changes))
-        self._result.update(changed=changed, terminated=_ids(plan.terminate))
-        self._result.update(started=_ids(plan.start), stopped=_ids(plan.stop))
+        self._result.update(changed=changed, terminated=_ids([*plan.terminate, *plan.replace]))
+        self._result.update(replaced=_ids(plan.replace), started=_ids(plan.start), stopped=_ids(plan.stop))
         generation = next_generation(nodes)
         if not changed and not self._pending(plan):
             after = nodes
@@ -124,10 +128,17 @@ class EfaInstance:
         """Every instance of the set that EC2 still shows, living or dead."""
         return ec2_nodes(self._client, self._params["cluster_name"], self._params["name"])
 
+    def _check_ids(self, replace: Sequence[str], nodes: Sequence[Node]) -> None:
+        """Those that the set does not have may have been replaced long ago, and must not live elsewhere."""
+        unknown = sorted({*replace} - {*_ids(nodes)})
+        if unknown:
+            checks.check_strangers(ec2.describe_instances(self._client, {"instance-id": unknown}), self._params["name"])
+
     def _refuse_or_warn(self, plan: FleetPlan) -> None:
         params = self._params
         checks.check_existing(plan.keep, params["instance_type"], params["name"])
         checks.check_shrink(plan.terminate, params)
+        checks.check_replace(plan.replace, plan.launch, params)
         images = sorted({node["image_id"] for node in plan.keep} - {params["image_id"]})
         if images and params["image_id"]:
             self._warn(
@@ -158,7 +169,7 @@ class EfaInstance:
         """None where the addresses are not this run's business: stopping keeps them."""
         if self._params["state"] == "stopped":
             return None
-        return self._addresses.plan(plan.keep, plan.launch)
+        return self._addresses.plan(plan.keep, plan.launch, _ids([*plan.replace, *self._ending]))
 
     def _tags_to_set(self, keep: Iterable[Node]) -> dict[str, list[Node]]:
         """Tag keys whose value is missing or different, with the nodes concerned. Further tags stay as they are."""
@@ -186,47 +197,68 @@ class EfaInstance:
             for node in plan.keep
         ]
         if self._launch:
-            place, request = efa_launch.requests(self._params, self._launch, generation)[0]
-            self._result["request"] = shown_request(request)
-            if self._launch.unknown:
-                self._warn(
-                    f"EC2 was not asked about the launch: {', '.join(self._launch.unknown)} would exist only then."
-                )
-            else:
-                ec2.dry_run(self._launcher, request)
+            place, request = self._rehearse(self._launch, generation)
+            self._result.update(request=shown_request(request), asked=not self._launch.unknown)
             new_tags = {**tags, GENERATION_TAG: str(generation)}
+            places = [{PLACE_TAG: str(vacancy.place)} for vacancy in self._vacancies] + [{}] * plan.launch
             after.extend(
-                _future_node(self._params, number, place, self._launch, new_tags) for number in range(plan.launch)
+                efa_launch.future_node(self._params, number, place, self._launch, {**new_tags, **places[number]})
+                for number in range(plan.launch)
             )
         return after
+
+    def _rehearse(self, launch: efa_launch.Launch, generation: int) -> tuple[Mapping[str, Any], dict[str, Any]]:
+        """Ask EC2 whether it would launch all of them; of addresses that are still taken it is not asked.
+
+        It tells what is wrong with the request, not whether there is room.
+        """
+        place, request = efa_launch.requests(self._params, launch, generation)[0]
+        if launch.unknown:
+            self._warn(f"EC2 was not asked about the launch: {', '.join(launch.unknown)} would exist only then.")
+        else:
+            ec2.dry_run(self._launcher, request)
+        return place, request
 
     # --- acting ---
 
     def _act(
         self, plan: FleetPlan, addresses: AddressPlan | None, retag: Mapping[str, list[Node]], generation: int
     ) -> list[Node]:
-        self._terminate(plan)
+        if self._launch and plan.replace:
+            self._rehearse(self._launch, generation)
+        self._terminate(plan, generation)
         self._start(plan)
         if plan.stop:
             ec2.stop_instances(self._client, _ids(plan.stop))
         allocated = self._addresses.allocate(addresses.allocate) if addresses else []
         # An address can only be given to a running node, so that waits anyway.
-        wait = bool(self._params["wait"] or (addresses and (addresses.associate or addresses.allocate)))
+        ahead = addresses and (addresses.associate or addresses.allocate or addresses.reuse)
+        wait = bool(self._params["wait"] or ahead)
         try:
             if self._launch:
                 self._launch_nodes(self._launch, plan, generation, wait)
             if wait:
                 self._wait(plan)
+            self._retag(retag)
+            if addresses:
+                self._settle_addresses(plan, addresses, self._result["launched"])
         except Exception as error:
             self._clean_up(error, allocated)
-        self._retag(retag)
-        if addresses:
-            self._settle_addresses(plan, addresses, self._result["launched"])
         return self._find()
 
-    def _terminate(self, plan: FleetPlan) -> None:
-        if plan.terminate:
-            ec2.terminate_instances(self._client, _ids(plan.terminate))
+    def _terminate(self, plan: FleetPlan, generation: int) -> None:
+        """Before the launch: only then those to be replaced give back address, reserved capacity and quota."""
+        for node in plan.replace:
+            self._vacate(node, generation)
+        going = _ids([*plan.terminate, *plan.replace])
+        if going:
+            ec2.terminate_instances(self._client, going)
+        ended = _ids([*plan.replace, *self._ending])
+        try:
+            if ended:
+                self._wait_for("terminated", ended)
+        except TrainiumError as error:
+            raise TrainiumError(f"{error}; nothing was launched yet; run this again", **self._result) from error
 
     def _start(self, plan: FleetPlan) -> None:
         stopping = [node["instance_id"] for node in plan.start if node["state"] == "stopping"]
@@ -237,12 +269,19 @@ class EfaInstance:
             ec2.start_instances(self._client, _ids(plan.start))
 
     def _launch_nodes(self, launch: efa_launch.Launch, plan: FleetPlan, generation: int, wait: bool) -> None:
+        """Those that take a place one by one, since each asks for an address of its own; all others by one call."""
+
         def arrive(nodes: list[Node]) -> None:
-            if wait:
+            if wait and not self._vacancies:
                 self._arrive(plan, _ids(nodes))
 
-        done = efa_launch.launch_nodes(self._launcher, self._params, launch, generation, arrive)
-        self._result.update(attempts=done.attempts, request=shown_request(done.request), launched=_ids(done.nodes))
+        for part in launch.parts(self._vacancies):
+            done = efa_launch.launch_nodes(self._launcher, self._params, part, generation, arrive)
+            self._result["attempts"] += done.attempts
+            self._result["launched"] += _ids(done.nodes)
+            self._result["request"] = shown_request(done.request)
+        if wait and self._vacancies:
+            self._wait_for("running", [*_ids(plan.keep), *self._result["launched"]])
 
     def _arrive(self, plan: FleetPlan, new: list[str]) -> None:
         """Until the new nodes run. EC2 may have no room only now; the others of the launch go as well then.
@@ -283,23 +322,30 @@ class EfaInstance:
 
         A call that failed says nothing of the nodes: these stay, and the next run finds them.
         """
-        text = str(error) if isinstance(error, TrainiumError) else unforeseen(error)
+        text = sentence_of(error)
         details = {**self._result, **getattr(error, "details", {})}
-        new = details["launched"]
-        details["changed"] = bool(new)
+        new = details["launched"] = list(dict.fromkeys([*self._result["launched"], *details["launched"]]))
+        details["changed"] = bool(new or self._result["replaced"])
         bad = [item for item in new if isinstance(error, WaitError) and item in error.missing]
         try:
             if bad:
+                self._leave_places(bad)
                 ec2.terminate_instances(self._client, bad)
-        except TrainiumError as second:
-            text, bad = f"{text}; cleaning up failed as well: {second}; remove {', '.join(bad)} with state=absent", []
+        except Exception as second:
+            text += f"; cleaning up failed as well: {sentence_of(second)}; remove {', '.join(bad)} with state=absent"
         else:
-            text += _left_text(len(new), len(bad))
-        try:
-            self._addresses.release(allocated)
-        except TrainiumError as second:
-            text += f"; addresses are left, which state=absent releases: {second}"
-        raise TrainiumError(text, **details) from error
+            text += efa_launch.left_text(len(new), len(bad), self._result["replaced"])
+        left = self._addresses.take_back(allocated)
+        raise TrainiumError(f"{text}; {left}" if left else text, **details) from error
+
+    def _leave_places(self, bad: Sequence[str]) -> None:
+        """Those that took a place leave it to the next run."""
+        for node in self._find():
+            if node["instance_id"] in bad and PLACE_TAG in node["tags"] and node["state"] in LIVE_STATES:
+                self._vacate(node, generation_of(node) + 1)
+
+    def _vacate(self, node: Node, launch: int) -> None:
+        ec2.create_tags(self._client, [node["instance_id"]], tag_list({VACATED_TAG: str(vacancy_of(node, launch))}))
 
     def _retag(self, retag: Mapping[str, list[Node]]) -> None:
         tags = set_tags(self._params)
@@ -349,36 +395,3 @@ def set_filters(cluster_name: str, name: str) -> dict[str, str]:
 
 def _ids(nodes: Iterable[Node]) -> list[str]:
     return [node["instance_id"] for node in nodes]
-
-
-def _left_text(new: int, bad: int) -> str:
-    """What became of the nodes of a launch that did not go well."""
-    if new and bad == new:
-        return f"; the {new} nodes of this launch were terminated again"
-    if bad:
-        return f"; {bad} of the {new} nodes of this launch were terminated, and the next run launches as many again"
-    return f"; the {new} nodes of this launch were left as they are, for the next run to go on with" if new else ""
-
-
-def _future_node(
-    params: Mapping[str, Any], number: int, place: Mapping[str, Any], launch: efa_launch.Launch, tags: dict[str, str]
-) -> Node:
-    """A node that check mode promises; it has no id yet."""
-    interfaces = [
-        {"interface_type": item.kind, "network_card_index": item.card, "device_index": item.device}
-        for item in launch.interfaces
-    ]
-    return {
-        "instance_id": f"(new {number + 1})",
-        "instance_type": params["instance_type"],
-        "image_id": params["image_id"] or "(unknown)",
-        "state": "running",
-        "availability_zone": place["AvailabilityZone"],
-        "subnet_id": place["SubnetId"] or "(unknown)",
-        "placement_group": params["placement_group"] or "",
-        "public_ip_address": "(allocated)" if params["public_ip"] == "primary" else "",
-        "network_interfaces": interfaces,
-        "launch_time": "~",
-        "ami_launch_index": number,
-        "tags": tags,
-    }

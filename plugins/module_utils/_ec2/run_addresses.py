@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import (
@@ -24,12 +25,14 @@ class Addresses:
         self._client, self._params = client, params
         self._wanted = params["public_ip"] == "primary" and params["state"] != "absent"
         self._tags = tag_list(set_tags(params))
+        # Allocation ids of those that a node may have by now, whatever EC2 answered.
+        self._given: set[str] = set()
 
-    def plan(self, keep: Iterable[Node], launch: int = 0) -> AddressPlan:
+    def plan(self, keep: Iterable[Node], launch: int = 0, replaced: Collection[str] = ()) -> AddressPlan:
         """One call, however many nodes there are."""
         found = self._find()
         owner = (self._params["name"], self._params["role"])
-        return plan_addresses(keep, launch, found, owner, self._wanted)
+        return plan_addresses(keep, launch, found, owner, self._wanted, replaced)
 
     def allocate(self, number: int) -> list[Address]:
         """All of them or none: a quota that is too small leaves nothing behind."""
@@ -37,15 +40,36 @@ class Addresses:
         try:
             for _index in range(number):
                 made.append(ec2.allocate_address(self._client, self._tags))
-        except Exception:
-            self.release(made)
+        except Exception as error:
+            left = self.take_back(made)
+            if left:
+                raise TrainiumError(f"{sentence_of(error)}; {left}") from error
             raise
         return made
+
+    def take_back(self, made: Iterable[Address]) -> str:
+        """Give back those of a launch that failed which no node has got; says what is left, if anything is.
+
+        EC2 is no help there: in a default VPC it takes an address that is released from the node that has it.
+        """
+        reasons = []
+        for address in made:
+            try:
+                if address["AllocationId"] not in self._given or not self._is_associated(address):
+                    ec2.release_address(self._client, {"AllocationId": address["AllocationId"]})
+            except Exception as error:
+                reasons.append(sentence_of(error))
+        return f"addresses are left, which state=absent releases: {reasons[0]}" if reasons else ""
+
+    def _is_associated(self, address: Address) -> bool:
+        found = ec2.describe_addresses(self._client, {"allocation-id": address["AllocationId"]})
+        return any(item.get("AssociationId") for item in found)
 
     def associate(self, plan: AddressPlan, nodes: Sequence[Node]) -> None:
         """Each address with card 0 / device 0 of its node."""
         by_id = {node["instance_id"]: node for node in nodes}
         for address, instance_id in plan.associate:
+            self._given.add(address["AllocationId"])
             ec2.associate_address(self._client, address["AllocationId"], primary_interface(by_id[instance_id]))
 
     def release(self, addresses: Sequence[Address]) -> None:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import checks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import DEAD_STATES, Node, node_of
@@ -18,25 +19,37 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces i
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import candidate_subnets
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import build_request, shown_request
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.vacancies import Vacancy
 
 # Launches that EC2 remembers and whose instances are gone: as many of them are stepped over.
 MAXIMUM_REPLAYS = 20
 # "uses the same client token as a previous request for which the instance has been terminated" (EC2's error codes).
 # EC2 remembers a token for at least 24 hours after that, but shows the instances and their tags for about one.
 TERMINATED_CODE = "IdempotentInstanceTerminated"
+IN_USE = "InvalidIPAddress.InUse"
 
 Params = Mapping[str, Any]
 Warn = Callable[[str], None]
 
 
 class Launch(NamedTuple):
-    """A launch that was found possible: all that a request is made of. ``unknown`` tells what does not exist yet."""
+    """A launch that was found possible: all that a request is made of. ``unknown`` tells what does not exist yet.
+
+    ``vacancy`` is the place that its single node takes over.
+    """
 
     nodes: int
     interfaces: list[Interface]
     image: Mapping[str, Any]
     subnets: list[Mapping[str, Any]]
     unknown: list[str]
+    vacancy: Vacancy | None = None
+
+    def parts(self, vacancies: Sequence[Vacancy]) -> list[Launch]:
+        """One for each place to fill, as far as there are nodes for them, and one for all other nodes."""
+        filled = [self._replace(nodes=1, vacancy=vacancy) for vacancy in vacancies[: self.nodes]]
+        rest = self.nodes - len(filled)
+        return [*filled, *([self._replace(nodes=rest)] if rest else [])]
 
 
 class LateCapacityError(TrainiumError):
@@ -74,11 +87,18 @@ def group_of(client: ec2.Client, params: Params) -> str | None:
 
 
 def prepare(
-    client: ec2.Client, params: Params, keep: Sequence[Node], count: int, check_mode: bool, warn: Warn
+    client: ec2.Client,
+    params: Params,
+    keep: Sequence[Node],
+    count: int,
+    check_mode: bool,
+    warn: Warn,
+    replaced: Sequence[Node] = (),
 ) -> Launch:
     """Look up and check everything that the launch of ``count`` nodes needs; a fixed number of calls.
 
-    In check mode, what an earlier task would have made may be missing; it is named in ``Launch.unknown``.
+    In check mode, what an earlier task would have made may be missing; it is named in ``Launch.unknown``. The nodes
+    ``replaced`` have ended by then.
     """
     type_name = params["instance_type"]
     record, interfaces = type_and_interfaces(client, params)
@@ -94,7 +114,7 @@ def prepare(
         zones = ec2.zones_offering(client, type_name)
         described = ec2.describe_subnets(client, params["subnets"])
         subnets = checks.check_subnets(params["subnets"], described, zones, type_name)
-        subnets = candidate_subnets(subnets, keep)
+        subnets = candidate_subnets(subnets, [*keep, *replaced])
     if params["security_groups"]:
         groups = ec2.describe_security_groups(client, params["security_groups"])
         checks.check_groups(params["security_groups"], groups, subnets[0]["VpcId"] if subnets else None)
@@ -103,17 +123,24 @@ def prepare(
                 f"The security groups {', '.join(params['security_groups'])} do not let all traffic in and out with "
                 "themselves as the peer; EFA will not work between the nodes."
             )
-    subnets = _with_reservation(client, params, subnets, count)
+    subnets = _with_reservation(client, params, subnets, count, replaced)
     unknown.extend(_missing_names(client, params, check_mode))
     return Launch(count, interfaces, image, subnets, unknown)
 
 
-def _with_reservation(client: ec2.Client, params: Params, subnets: Any, count: int) -> list[Mapping[str, Any]]:
-    """The subnets that the capacity reservation, if one is named, can be used in."""
+def _with_reservation(
+    client: ec2.Client, params: Params, subnets: Any, count: int, replaced: Iterable[Node]
+) -> list[Mapping[str, Any]]:
+    """The subnets that the capacity reservation, if one is named, can be used in.
+
+    A node that is terminated has given its part of the reservation back, that of a Capacity Block too: "Then, the
+    available capacity in your Capacity Block will update" (EC2 user guide, "Launch instances using Capacity Blocks").
+    """
     reservation_id = (params["capacity_reservation"] or {}).get("id")
     if not reservation_id:
         return list(subnets)
     reservation = ec2.describe_capacity_reservation(client, reservation_id)
+    count -= sum(node["capacity_reservation_id"] == reservation_id for node in replaced)
     zone = checks.check_reservation(reservation, reservation_id, params["instance_type"], count)
     return checks.in_zone(subnets, zone, reservation_id) if subnets else []
 
@@ -135,12 +162,21 @@ def _missing_names(client: ec2.Client, params: Params, check_mode: bool) -> list
 
 
 def requests(params: Params, launch: Launch, generation: int) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
-    """A request for each subnet to try; one without a subnet when none exists yet."""
-    places = launch.subnets or [{"SubnetId": "", "AvailabilityZone": ""}]
-    return [
-        (place, build_request(params, launch.interfaces, launch.image, place["SubnetId"], launch.nodes, generation))
-        for place in places
-    ]
+    """A request for each subnet to try; one without a subnet when none exists yet.
+
+    Who takes another's place is asked for in that one's subnet first, with its address and then with any.
+    """
+    vacancy = launch.vacancy
+    home, place, address = (vacancy.subnet, vacancy.place, vacancy.address) if vacancy else ("", None, "")
+
+    def build(subnet: Mapping[str, Any], wanted: str = "") -> tuple[Mapping[str, Any], dict[str, Any]]:
+        whole = (launch.interfaces, launch.image, subnet["SubnetId"], launch.nodes, generation, place, wanted)
+        return subnet, build_request(params, *whole)
+
+    subnets = launch.subnets or [{"SubnetId": "", "AvailabilityZone": ""}]
+    subnets = sorted(subnets, key=lambda subnet: not home or subnet["SubnetId"] != home)
+    first = [build(subnets[0], address)] if home and subnets[0]["SubnetId"] == home else []
+    return [*first, *map(build, subnets)]
 
 
 class Launched(NamedTuple):
@@ -163,19 +199,26 @@ def launch_nodes(
     """
     attempts: list[dict[str, Any]] = []
     for number in range(generation, generation + MAXIMUM_REPLAYS):
+        full: set[str] = set()
         for place, request in requests(params, launch, number):
+            if place["SubnetId"] in full:
+                continue
             attempt = {"subnet_id": place["SubnetId"], "availability_zone": place["AvailabilityZone"]}
             attempts.append({**attempt, "generation": number, "outcome": "launched", "message": ""})
             try:
-                nodes = [node_of(item) for item in ec2.run_instances(client, request)]
+                nodes = [node_of(item) for item in _run(client, request, params["wait_timeout"] / 10)]
             except AwsCallError as error:
                 attempts[-1].update(outcome=error.code or "failed", message=error.reason)
                 if error.code == TERMINATED_CODE:
                     attempts[-1].update(outcome="replayed")
                     break
+                # Such as InvalidIPAddress.InUse, where another interface has the address by now: then with any other.
+                if error.code.startswith("Invalid") and "PrivateIpAddress" in request["NetworkInterfaces"][0]:
+                    continue
                 if error.code not in ec2.CAPACITY_CODES:
                     error.details["attempts"] = attempts
                     raise
+                full.add(place["SubnetId"])
                 continue
             try:
                 if _all_gone(client, request["ClientToken"]):
@@ -184,6 +227,7 @@ def launch_nodes(
                 arrive(nodes)
             except LateCapacityError as error:
                 attempts[-1].update(outcome="InsufficientInstanceCapacity", message=error.reason)
+                full.add(place["SubnetId"])
                 continue
             except TrainiumError as error:
                 error.details.update(
@@ -201,6 +245,18 @@ def launch_nodes(
         f"EC2 answered {MAXIMUM_REPLAYS} launches with nodes that are gone; wait an hour or choose another name",
         attempts=attempts,
     )
+
+
+def _run(client: ec2.Client, request: Mapping[str, Any], patience: float) -> list[ec2.Item]:
+    """One call. An interface lags behind its instance: an address that was asked for may be in use a while longer."""
+    for _passed in looks(patience, every(5)):
+        try:
+            return ec2.run_instances(client, request)
+        except AwsCallError as error:
+            if error.code != IN_USE:
+                raise
+            last = error
+    raise last
 
 
 def _all_gone(client: ec2.Client, token: str) -> bool:
@@ -222,3 +278,39 @@ def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], 
         "another zone, reserve capacity, or try again later",
         attempts=list(attempts),
     )
+
+
+def future_node(params: Params, number: int, place: Mapping[str, Any], launch: Launch, tags: dict[str, str]) -> Node:
+    """A node that check mode promises; it has no id yet."""
+    interfaces = [
+        {"interface_type": item.kind, "network_card_index": item.card, "device_index": item.device}
+        for item in launch.interfaces
+    ]
+    return {
+        "instance_id": f"(new {number + 1})",
+        "instance_type": params["instance_type"],
+        "image_id": params["image_id"] or "(unknown)",
+        "state": "running",
+        "availability_zone": place["AvailabilityZone"],
+        "subnet_id": place["SubnetId"] or "(unknown)",
+        "placement_group": params["placement_group"] or "",
+        "public_ip_address": "(allocated)" if params["public_ip"] == "primary" else "",
+        "network_interfaces": interfaces,
+        "launch_time": "~",
+        "ami_launch_index": number,
+        "tags": tags,
+    }
+
+
+def left_text(new: int, bad: int, replaced: Sequence[str]) -> str:
+    """What became of the nodes of a launch that did not go well, and of those that had ended to be ``replaced``."""
+    text = ""
+    if new and bad == new:
+        text = f"; the {new} nodes of this launch were terminated again"
+    elif bad:
+        text = f"; {bad} of the {new} nodes of this launch were terminated, and the next run launches as many again"
+    elif new:
+        text = f"; the {new} nodes of this launch were left as they are, for the next run to go on with"
+    if len(replaced) > new - bad:
+        text += f"; {', '.join(replaced)} ended to be replaced, and the next run launches what is missing"
+    return text

@@ -53,6 +53,16 @@ class Account:
             used = quotas.counted(ec2.describe_addresses(self._client, {}))
             _refuse(quotas.problem_of_addresses(quota, used, count, self._region))
 
+    def check_all_addresses(self, cluster: str, wanted: Mapping[str, int]) -> int:
+        """The same for all that a cluster is to have, by their role; how many of them do not exist yet."""
+        found = ec2.describe_addresses(self._client, {})
+        missing = quotas.missing_addresses(found, cluster, wanted)
+        count = sum(missing.values())
+        quota = self._quota("Elastic IPs", "quota for Elastic IPs", quotas.quota_of_addresses) if count else None
+        if quota is not None:
+            _refuse(quotas.problem_of_addresses(quota, quotas.counted(found), count, self._region, missing))
+        return count
+
     def _quota(
         self, of: str, what: str, choose: Callable[[list[ec2.Item]], quotas.Quota | None]
     ) -> quotas.Quota | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    is_owner,
+    keep_tags,
     of_cluster,
     own_tags,
     tag_list,
@@ -23,8 +23,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs.checks impor
 
 # What a new file system has where the arguments say nothing.
 DEFAULT_MODE = "elastic"
-# On what is to be kept, or was kept once: teardown keeps it, until it is told to delete it.
-KEEP_TAG = "trainium:keep"
 
 Params = Mapping[str, Any]
 FileSystem = dict[str, Any]
@@ -99,18 +97,12 @@ def dns_name(identity: str, arn: str) -> str:
 
 def wanted_tags(params: Params) -> dict[str, str]:
     """The tags of the file system; its name is what it is found by, so the user's cannot change that."""
-    return {**own_tags(params), "Name": params["name"], **({KEEP_TAG: "true"} if params.get("keep") else {})}
+    return {**own_tags(params), "Name": params["name"], **keep_tags({}, params.get("keep"))}
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:
     """Those of all file systems of the account that are meant and not gone."""
     return of_cluster((item for item in items if item.get("LifeCycleState") != "deleted"), params)
-
-
-def own(items: Sequence[Mapping[str, Any]], params: Params) -> Sequence[Mapping[str, Any]]:
-    """Those of the owner alone where there are any: others of the same tags may be anybody's, and are in no way."""
-    mine = [item for item in items if is_owner(tags_of(item), params)]
-    return mine or items
 
 
 def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Sequence[Mapping[str, Any]] = ()) -> Plan:
@@ -123,7 +115,7 @@ def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Seque
     if params["state"] != "present":
         detach = [target["mount_target_id"] for item in living for target in item["mount_targets"]]
         if params["state"] == "detached":
-            keep = [item["file_system_id"] for item in living if item["tags"].get(KEEP_TAG) != "true"]
+            keep = [item["file_system_id"] for item in living if keep_tags(item["tags"], True)]
             return Plan(None, False, {}, {}, [], [], detach, [], [], keep)
         return Plan(None, False, {}, {}, [], [], detach, living, going)
     if len(living) > 1:
@@ -140,9 +132,7 @@ def plan_file_system(found: Sequence[FileSystem], params: Params, subnets: Seque
             "KMS key, or remove it with state=absent"
         )
     tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
-    if params.get("keep") is False and current["tags"].get(KEEP_TAG) == "true":
-        # Overwritten and not removed, as to remove tags of clusters would take a right more.
-        tags[KEEP_TAG] = "false"
+    tags.update(keep_tags(current["tags"], params.get("keep")))
     attach = _attach(current["mount_targets"], subnets, current["file_system_id"])
     # In whose zone a new one comes.
     coming = {one["AvailabilityZone"] for one in subnets if one["SubnetId"] in attach}

@@ -14,8 +14,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.file_syst
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    KEEP_TAG,
     check_owner,
     is_of_a_stack,
+    of_owner,
     tag_list,
     tags_of,
 )
@@ -57,7 +59,7 @@ class EfsFileSystem(FileSystemRun):
             every = planner.belonging(describe_all(self._client), params)
             items = [item for item in every if not is_of_a_stack(tags_of(item))]
         if params["state"] == "present":
-            items = planner.own(items, params)
+            items = of_owner(items, params)
         for item in items:
             check_owner(planner.file_system_of(item)["tags"], params, f"the file system {item['FileSystemId']}")
         found = [self._whole(item) for item in items]
@@ -136,7 +138,7 @@ class EfsFileSystem(FileSystemRun):
         if not self._check_mode:
             # Before anything goes: one that is detached and not marked would be deleted by the next teardown.
             for identity in plan.keep:
-                calls.tag(self._client, identity, tag_list({planner.KEEP_TAG: "true"}))
+                calls.tag(self._client, identity, tag_list({KEEP_TAG: "true"}))
             for target in plan.detach:
                 calls.delete_target(self._client, target)
             # EFS deletes no file system that has mount targets.
@@ -147,7 +149,7 @@ class EfsFileSystem(FileSystemRun):
                 self._wait_gone([*plan.delete, *plan.gone_first])
         before = {item["file_system_id"]: planner.lasting(item) for item in found}
         deleted = sorted(item["file_system_id"] for item in plan.delete)
-        kept = {identity: {planner.KEEP_TAG: "true"} for identity in plan.keep}
+        kept = {identity: {KEEP_TAG: "true"} for identity in plan.keep}
         after = {
             identity: {**shown, "mount_targets": [], "tags": {**shown["tags"], **kept.get(identity, {})}}
             for identity, shown in before.items()

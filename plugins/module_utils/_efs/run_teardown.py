@@ -16,8 +16,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.file_syst
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     OWNER_TAG,
+    is_kept,
     is_of_a_stack,
     is_owner,
+    keep_tags,
     tags_of,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import calls
@@ -50,7 +52,7 @@ def sort(items: Iterable[Mapping[str, Any]], owner: str | None, keep: bool | Non
             found.foreign.append(item)
         elif is_of_a_stack(tags):
             found.retained.append(item)
-        elif keep or (keep is None and tags.get(planner.KEEP_TAG) == "true"):
+        elif is_kept(tags, keep):
             found.keep.append(item)
         else:
             found.go.append(item)
@@ -77,7 +79,7 @@ def told(found: Sorted) -> list[str]:
 
 
 def _is_unmarked(item: Mapping[str, Any]) -> bool:
-    return tags_of(item).get(planner.KEEP_TAG) != "true" and item.get("LifeCycleState") not in planner.GOING
+    return bool(keep_tags(tags_of(item), True)) and item.get("LifeCycleState") not in planner.GOING
 
 
 def _billed(item: Mapping[str, Any]) -> str:

@@ -28,9 +28,9 @@ THROUGHPUT: dict[tuple[str, str], tuple[int, ...]] = {
 }
 # Throughput of HDD -> the GiB by which such a file system grows.
 _HDD_STEPS = {12: 6000, 40: 1800}
-_SSD_STEP = 2400
+SSD_STEP = 2400
 # The one SSD size below a step; a file system begins with it but does not grow to it.
-_SMALLEST = 1200
+SMALLEST = 1200
 
 _BUCKET_PATH = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/\S*)?")
 _DAILY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
@@ -55,11 +55,11 @@ def check_throughput(kind: str, storage: str, throughput: int | None) -> None:
 
 def check_capacity(kind: str, storage: str, throughput: int | None, capacity: int, first: bool = True) -> None:
     """The capacity is one that FSx makes, or with ``first`` False one that a file system can grow to."""
-    step = _HDD_STEPS[throughput or 0] if storage == "HDD" else _SSD_STEP
-    small = storage == "SSD" and first and capacity == _SMALLEST
+    step = _HDD_STEPS[throughput or 0] if storage == "HDD" else SSD_STEP
+    small = storage == "SSD" and first and capacity == SMALLEST
     if small or (capacity >= step and capacity % step == 0):
         return
-    also = f"{_SMALLEST} or " if storage == "SSD" and first else ""
+    also = f"{SMALLEST} or " if storage == "SSD" and first else ""
     below = max(capacity // step, 1) * step
     raise TrainiumError(
         f"storage_capacity is {capacity} GiB; {kind} on {storage} takes {also}a multiple of {step}, such as "

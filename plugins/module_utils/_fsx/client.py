@@ -11,6 +11,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 
 MINIMUM_CLIENT = {"SCRATCH_1": (2, 10), "SCRATCH_2": (2, 10), "PERSISTENT_1": (2, 10), "PERSISTENT_2": (2, 12)}
 """The oldest client that a deployment type serves, as FSx's table of Lustre versions has it."""
+# Lustre guide, "Lustre file system and client kernel compatibility": client 2.10 cannot have file systems of 2.15, nor
+# client 2.15 those of 2.10; all others go together.
+_OLDEST_CLIENT = {"2.15": (2, 12)}
+_NEWEST_CLIENT = {"2.10": (2, 12)}
 
 _UBUNTU = {"22.04": "jammy", "24.04": "noble"}
 # The oldest kernels of each line that Amazon builds the client for; () takes the whole line.
@@ -32,18 +36,32 @@ class Client:
 
 
 def plan_client(
-    system: str, version: str, kernel: str, installed: str, deployment_types: Iterable[str], host: str
+    system: str,
+    version: str,
+    kernel: str,
+    installed: str,
+    deployment_types: Iterable[str],
+    host: str,
+    versions: Iterable[str] = (),
 ) -> Client:
     """Plan how the host gets the client for its running kernel.
 
-    ``installed`` is the version of the kernel module that the running kernel would load, '' where it has none.
-    Raises TrainiumError where there is no client for the system or kernel, or where it is too old for a file system.
+    ``installed`` is the version of the kernel module that the running kernel would load, '' where it has none;
+    ``versions`` are those of the file systems.
+    Raises TrainiumError where there is no client for the system or kernel, or where it does not serve a file system.
     """
-    needed, needing = _needed(deployment_types)
+    versions = list(versions)
+    needed, needing = _needed(deployment_types, versions)
     found = _version(installed)
     if found:
         if found[:2] < needed:
             raise TrainiumError(_too_old(host, installed, needing, needed, "upgrade the client or the image"))
+        for old in versions:
+            if found[:2] > _NEWEST_CLIENT.get(old, found[:2]):
+                raise TrainiumError(
+                    f"The Lustre client of {host} is too new ({installed}) for Lustre {old}; raise the version of the"
+                    " file system, which takes FSx minutes."
+                )
         return Client("none")
     major = version.partition(".")[0]
     if system == "Ubuntu" and version in _UBUNTU:
@@ -96,9 +114,10 @@ def _enterprise(kernel: str, host: str) -> Client:
     return Client("yum", ["kmod-lustre-client", "lustre-client"], release)
 
 
-def _needed(deployment_types: Iterable[str]) -> tuple[tuple[int, int], str]:
-    """The oldest client that serves all file systems, and the deployment type that asks for it."""
+def _needed(deployment_types: Iterable[str], versions: Iterable[str]) -> tuple[tuple[int, int], str]:
+    """The oldest client that serves all file systems, and the deployment type or the version that asks for it."""
     wanted = [(MINIMUM_CLIENT[name], name) for name in deployment_types if name in MINIMUM_CLIENT]
+    wanted += [(_OLDEST_CLIENT[name], f"Lustre {name}") for name in versions if name in _OLDEST_CLIENT]
     return max(wanted) if wanted else ((2, 10), "FSx for Lustre")
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     client_token,
+    keep_tags,
     of_cluster,
     own_tags,
     tag_list,
@@ -152,7 +153,7 @@ def failed_update(item: Mapping[str, Any], since: float) -> str:
 
 def wanted_tags(params: Params) -> dict[str, str]:
     """The tags of the file system; its name is what it is found by, so the user's cannot change that."""
-    return {**own_tags(params), "Name": params["name"]}
+    return {**own_tags(params), "Name": params["name"], **keep_tags({}, params.get("keep"))}
 
 
 def belonging(items: Iterable[Mapping[str, Any]], params: Params) -> list[Mapping[str, Any]]:
@@ -178,6 +179,7 @@ def plan_file_system(found: Sequence[FileSystem], params: Params) -> Plan:
             f"{current['file_system_id']} could not be made: {reason}; remove it with state=absent, then run again"
         )
     tags = {key: value for key, value in wanted_tags(params).items() if current["tags"].get(key) != value}
+    tags.update(keep_tags(current["tags"], params.get("keep")))
     return Plan(current, False, _update(current, params), tags, [], [])
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.file_systems import (
@@ -11,7 +11,14 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.file_syst
     describe_all,
     describe_one,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_ours, is_of_a_stack, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    check_ours,
+    check_owner,
+    is_of_a_stack,
+    of_owner,
+    tag_list,
+    tags_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import calls, checks
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as planner
@@ -24,20 +31,36 @@ class FsxLustre(FileSystemRun):
     """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
     Of all of a cluster those that a stack of CloudFormation has made are left alone; ``spared`` has their ids.
+    ``items``: those that are meant, as FSx lists them, where the caller knows.
     """
 
     TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
     STATE = "Lifecycle"
 
-    def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool) -> None:
+    def __init__(
+        self,
+        client: Any,
+        params: Mapping[str, Any],
+        check_mode: bool,
+        items: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
         super().__init__(client, params, check_mode)
+        self._items = items
         self.spared: list[str] = []
 
     def run(self) -> Result:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params)
-        found = [planner.file_system_of(item) for item in planner.belonging(describe_all(self._client), params)]
+        items = self._items
+        if items is None:
+            items = planner.belonging(describe_all(self._client), params)
+        if params["state"] == "present":
+            # What nodes will mount; what goes may be older than the tag of owners.
+            items = of_owner([item for item in items if not is_of_a_stack(tags_of(item))], params)
+            for item in items:
+                check_owner(tags_of(item), params, f"the file system {item['FileSystemId']}")
+        found = [planner.file_system_of(item) for item in items]
         if not params.get("name"):
             # ParallelCluster may have been told to retain it. One that is being deleted is waited for, whoever does it.
             staying = [item for item in found if is_of_a_stack(item["tags"]) and item["lifecycle"] != "DELETING"]

@@ -13,26 +13,29 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    checked,
     filters_of,
     one_call,
     pages,
     retried,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import Kind, found_in
 
 
 def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
-    """The resources of a kind that carry the cluster's name, in which * and ? would be patterns."""
-    request = {kind.filters: filters_of({f"tag:{CLUSTER_TAG}": cluster})}
-    return found_in(kind, _described(client, kind.look, request))
+    """The resources of a kind with a tag of the cluster's name, in which * and ? would be patterns."""
+    found: dict[str, Item] = {}
+    for key, value in kind.tags:
+        request = {kind.filters: filters_of({f"tag:{key.format(cluster)}": value.format(cluster)})}
+        found.update((item[kind.identity], item) for item in found_in(kind, _described(client, kind.look, request)))
+    return list(found.values())
 
 
 @one_call("look for what belongs to the cluster")
 def _described(client: Client, operation: str, request: Mapping[str, Any]) -> Item:
     if client.can_paginate(operation):
         return pages(client, operation, **request)
-    return dict(retried(getattr(client, operation))(**request))
+    return checked(dict(retried(getattr(client, operation))(**request)))
 
 
 def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None:

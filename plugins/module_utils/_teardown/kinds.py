@@ -8,10 +8,16 @@ a further line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import ROLE_TAG, SET_TAG, tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    CLUSTER_TAG,
+    ROLE_TAG,
+    SET_TAG,
+    tags_of,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan_balancers
 
 Item = dict[str, Any]
 Request = tuple[str, Item]
@@ -49,6 +55,13 @@ class Kind(NamedTuple):
     filters: str = "Filters"
     # Where the tag of the cluster alone may be somebody else's: one of these must be there as well.
     marks: tuple[str, ...] = ()
+    # Keys and values of tags, one of which it must have; braces are the cluster's name. Where it is not the tag of the
+    # collection, others gave it, and what counts lies in a VPC of the cluster as well.
+    tags: tuple[tuple[str, str], ...] = ((CLUSTER_TAG, "{}"),)
+
+    @property
+    def is_of_others(self) -> bool:
+        return self.tags[0][0] != CLUSTER_TAG
 
 
 def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argument: str = "", **more: Any) -> Kind:
@@ -59,6 +72,8 @@ def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argum
 KINDS = (
     # Their Auto Scaling groups would replace instances. With them go add-ons, entries, interfaces of control planes.
     Kind("EKS clusters"),
+    # Users' Services and Ingresses made them, and while the cluster was there it could have made them again.
+    Kind("load balancers"),
     # What runs is billed most, and uses nearly all that follows.
     Kind(
         "instances",
@@ -121,8 +136,15 @@ KINDS = (
         going=("deleting",),
         wait=120,
     ),
-    # From here on everything lies in the VPC, which goes last.
+    # From here on everything lies in the VPC, which goes last. They are AWS's own and go by themselves.
+    Kind("interfaces of load balancers"),
     _kind("security groups", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    # Those of load balancers, which the nodes' own let in; and that of EKS, where it stayed.
+    _kind(
+        *("security groups of Kubernetes", "describe_security_groups", "SecurityGroups", "GroupId"),
+        "delete_security_group",
+        tags=plan_balancers.TAGS,
+    ),
     Kind(
         "route tables",
         "describe_route_tables",
@@ -146,14 +168,19 @@ KINDS = (
     _kind("subnets", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
     _kind("VPCs", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
     _kind("key pairs", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+    # Nothing pulls from them any more.
+    Kind("repositories of images"),
     # What they were for is gone.
     Kind("IAM roles"),
     Kind("log groups"),
 )
 
-
+# What lies in a VPC and costs nothing: it stays where a file system is kept that cannot leave its network.
+FRAME = ("security groups", "security groups of Kubernetes", "route tables", "internet gateways", "subnets", "VPCs")
 # EC2 may still have network interfaces of these when they are gone. The last is told of a file system that stays.
 LINGERING = ("file systems", "EFS file systems", "EFS mount targets")
+# Whose owner is still there where a cluster of EKS could not be deleted.
+OF_EKS = ("IAM roles", "load balancers", "interfaces of load balancers")
 
 
 def state_of(item: Mapping[str, Any]) -> str:
@@ -180,7 +207,12 @@ def is_of_eks(kind: Kind, item: Item) -> bool:
     EKS tags the instances of managed node groups (EKS user guide, "Tag your Amazon EKS resources"); nothing else here
     makes launch templates.
     """
-    return kind.name == "launch templates" or "eks:cluster-name" in tags_of(item)
+    return kind.is_of_others or kind.name == "launch templates" or "eks:cluster-name" in tags_of(item)
+
+
+def is_in(item: Mapping[str, Any], networks: Collection[str]) -> bool:
+    """Whether a resource is one of these VPCs, lies in one, or is attached to one."""
+    return any(one.get("VpcId") in networks for one in (item, *(item.get("Attachments") or ())))
 
 
 def names_of(kind: Kind, items: list[Item]) -> list[str]:

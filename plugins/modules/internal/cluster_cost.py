@@ -82,6 +82,14 @@ sentence:
   returned: always
   type: str
   sample: "2 trn1.32xlarge in us-west-2 cost 43.00 USD an hour on demand. Not in it: storage, addresses and traffic."
+dollars_per_hour:
+  description:
+    - US dollars an hour for the nodes, the head node, the system's nodes and the NAT gateways, on demand.
+    - It is V(null) where the price of one of them is not known.
+  returned: always
+  type: float
+  sample: 43.0
+  version_added: 0.3.0
 """
 
 from typing import Any
@@ -121,7 +129,8 @@ def main() -> None:
         nodes.append((f"{params['system_count']} system nodes {system}", system, params["system_count"]))
     given = {kind: prices.dollars(price) for kind, price in params["prices"].items()}
     own = {kind: price for kind, price in given.items() if price is not None}
-    (first, *others), trouble = cost(pricing, region, nodes, params["nat_gateways"], own)
+    lines, trouble = cost(pricing, region, nodes, params["nat_gateways"], own)
+    first, *others = lines
     least = count if params["least"] is None else params["least"]
     how = prices.Nodes(market, least, params["reserved"] and market == "on-demand")
     if trouble and market != "capacity-block" and all(line.price is None for line in (first, *others)):
@@ -129,7 +138,9 @@ def main() -> None:
     else:
         others += [prices.Line(what, 1, None) for what in params["unknown"]]
         sentence = prices.sentence(first, others, region, how, trouble)
-    module.exit_json(changed=False, sentence=sentence)
+    known = [line.price for line in lines if line.price is not None]
+    whole = float(sum(known)) if len(known) == len(lines) else None
+    module.exit_json(changed=False, sentence=sentence, dollars_per_hour=whole)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,17 @@ description:
   - What does not carry the tag with exactly this name is left alone, whatever else it is called.
   - A file system of EFS that does not carry the tag of O(owner) is passed over with a warning, since anybody may give
     one the tag of a cluster, or of a stack. One that a stack has made need not carry an owner's.
+  - A file system of FSx that carries the tag of another owner is passed over with a warning as well. Where it lies in
+    the cluster's network, that cannot go before.
   - A file system of EFS or FSx that a stack of CloudFormation has made, such as that of a ParallelCluster, is never
     deleted. If it is of EFS, its mount targets in VPCs of the cluster go.
+  - A repository of images that does not carry the tag of O(owner) is passed over with a warning, and so are all where
+    ECR may not be asked.
+  - Load balancers, target groups and security groups that Kubernetes made for Services and Ingresses of a cluster of
+    EKS go when they carry C(kubernetes.io/cluster/NAME=owned) or C(elbv2.k8s.aws/cluster=NAME), and lie in a VPC that
+    carries the tags of the cluster and of O(owner) or in that of a cluster of EKS of this name that carries both. They
+    stay where a cluster of EKS of this name lies in the VPC that does not carry the cluster's tag. Of a VPC that others
+    made the security groups stay, which may be in rules of theirs.
   - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
   - What cannot be deleted does not keep the rest from being deleted. It is named at the end, with the first reason, and
     fails the module.
@@ -29,8 +38,8 @@ options:
     required: true
   owner:
     description:
-      - Who asks. What carries the tag C(trainium:owner) of another is refused, before anything is deleted; of EFS it is
-        left alone.
+      - Who asks. What carries the tag C(trainium:owner) of another is refused, before anything is deleted; of EFS,
+        FSx and ECR it is left alone.
       - Without it owners are not looked at.
     type: str
   state:
@@ -44,10 +53,15 @@ options:
     default: true
   keep_shared_storage:
     description:
-      - Whether file systems of EFS stay with all that is in them, and only their mount targets go. They get the tag
-        C(trainium:keep) then.
+      - Whether the file systems stay with all that is in them. They get the tag C(trainium:keep) then. Of EFS the mount
+        targets go; with one of FSx for Lustre its VPC stays, and what lies in that and costs nothing.
       - Where it is not given, those with that tag stay.
     type: bool
+  mark:
+    description:
+      - The key of a tag. What was found and does not carry it is in RV(unmarked), and so is what EC2 does not tell of.
+    type: str
+    version_added: 0.3.0
 """
 
 EXAMPLES = r"""
@@ -67,8 +81,14 @@ found:
   returned: success
   type: dict
   sample: {"VPCs": ["vpc-0a1b2c3d4e5f60001"]}
+unmarked:
+  description: What of RV(found) does not carry the tag O(mark), names by kind.
+  returned: with O(mark)
+  version_added: 0.3.0
+  type: dict
+  sample: {"VPCs": ["vpc-0a1b2c3d4e5f60001"]}
 left:
-  description: The same at the end.
+  description: The same as RV(found) at the end.
   returned: success
   type: dict
   sample: {}
@@ -86,14 +106,24 @@ kept_file_systems:
   sample: []
 """
 
+from collections.abc import Callable, Collection
 from typing import Any
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import is_owner, tags_of
+from ansible_collections.trainium.cluster.plugins.module_utils._ecr.run import REPOSITORIES, RepositoriesOf
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.run_teardown import EfsOf
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan_balancers import told
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_balancers import (
+    BALANCERS,
+    INTERFACES,
+    BalancersOf,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
-from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run_teardown import FsxOf
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, names_of
@@ -105,6 +135,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["listed", "absent"], "default": "listed"},
     "keep_logs": {"type": "bool", "default": True},
     "keep_shared_storage": {"type": "bool"},
+    "mark": {"type": "str"},
 }
 
 
@@ -119,48 +150,50 @@ def _reservations(module: AnsibleAWSModule) -> Maker:
 
     def names(check_mode: bool) -> Names:
         request = {**params, "wait": True, "wait_timeout": 300}
-        result = CapacityReservation(*clients, request, check_mode, module.warn).run()
+        result = CapacityReservation(*clients, request, check_mode, warn).run()
         groups = result["deleted_groups"] + result["kept_groups"]
         return {"capacity reservations": result["cancelled"], "resource groups": groups}
 
     return Maker(lambda: names(True), lambda: names(False))
 
 
-class _Lustre:
-    """File systems of FSx for Lustre; those that a stack was told to retain stay, and are ``spared``."""
-
-    def __init__(self, module: AnsibleAWSModule) -> None:
-        self._params = {**_whose(module), "state": "absent", "wait": True, "wait_timeout": 1800}
-        self._client = module.client("fsx")
-        self.spared: list[str] = []
-
-    def _run(self, check_mode: bool) -> Names:
-        work = FsxLustre(self._client, self._params, check_mode)
-        result = work.run()
-        self.spared = work.spared
-        return {"file systems": result["deleted"] + result["deleting"]}
-
-    def look(self) -> Names:
-        return self._run(check_mode=True)
-
-    def delete(self) -> None:
-        self._run(check_mode=False)
-
-    @property
-    def told(self) -> list[str]:
-        return [
-            f"the file system {one}, which AWS bills and whose network stays with it, since a stack was told to retain "
-            "it; delete it yourself"
-            for one in self.spared
-        ]
+def _fsx(module: AnsibleAWSModule) -> FsxOf:
+    """File systems of FSx for Lustre, but for those that are kept or that a stack was told to retain."""
+    name, owner = _whose(module).values()
+    return FsxOf(module.client("fsx"), name, owner, module.params["keep_shared_storage"])
 
 
 def _efs(module: AnsibleAWSModule) -> EfsOf:
     """File systems of EFS, or where these are kept their mount targets."""
-    client, (name, owner) = module.client("ec2"), _whose(module).values()
+    name, owner = _whose(module).values()
+    return EfsOf(module.client("efs"), name, owner, module.params["keep_shared_storage"], _vpcs(module))
+
+
+def _vpcs(module: AnsibleAWSModule) -> Callable[[], list[str]]:
+    """Looks for the VPCs that carry the cluster's tag."""
+    client, name = module.client("ec2"), module.params["cluster_name"]
     (vpcs,) = (kind for kind in KINDS if kind.name == "VPCs")
-    keep = module.params["keep_shared_storage"]
-    return EfsOf(module.client("efs"), name, owner, keep, lambda: names_of(vpcs, look(client, vpcs, name)))
+    return lambda: names_of(vpcs, look(client, vpcs, name))
+
+
+def _own_networks(module: AnsibleAWSModule, clusters: EksOf) -> Callable[[], set[str]]:
+    """Looks for the VPCs with the tags of cluster and owner in which nobody else's cluster of EKS has its name."""
+    client, whose = module.client("ec2"), _whose(module)
+    (vpcs,) = (kind for kind in KINDS if kind.name == "VPCs")
+
+    def networks() -> set[str]:
+        found = look(client, vpcs, whose["cluster_name"])
+        return set(names_of(vpcs, [one for one in found if is_owner(tags_of(one), whose)])) - clusters.strangers
+
+    return networks
+
+
+def _balancers(
+    module: AnsibleAWSModule, networks: Callable[[], Collection[str]], tagged: Callable[[], Collection[str]]
+) -> BalancersOf:
+    """Load balancers that users of the cluster of EKS made by their Services and Ingresses."""
+    clients = (module.client("elb"), module.client("elbv2"), module.client("ec2"))
+    return BalancersOf(clients, module.params["cluster_name"], networks, tagged)
 
 
 def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
@@ -172,14 +205,9 @@ def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
     }
 
 
-def _eks(module: AnsibleAWSModule, logs: LogsOf) -> dict[str, Maker]:
-    """Clusters of EKS with their node groups and log groups."""
-    name = module.params["cluster_name"]
-    clusters = EksOf(module.client("eks"), module.client("ec2"), name, module.params["owner"])
-    return {
-        "EKS clusters": Maker(clusters.look, clusters.delete),
-        "log groups": Maker(logs.look, logs.delete),
-    }
+def _eks(module: AnsibleAWSModule) -> EksOf:
+    """Clusters of EKS with their node groups."""
+    return EksOf(module.client("eks"), module.client("ec2"), *_whose(module).values())
 
 
 def main() -> None:
@@ -188,18 +216,29 @@ def main() -> None:
     # EC2's filters would take them for patterns, and find the clusters of others.
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
-    storage, lustre = _efs(module), _Lustre(module)
+    storage, lustre, clusters, tagged = _efs(module), _fsx(module), _eks(module), _vpcs(module)
+    own = _own_networks(module, clusters)
+
+    # In its own network, and in that of the user in which its cluster of EKS was.
+    balancers = _balancers(module, lambda: clusters.networks.union(own()), tagged)
     logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
+    images = RepositoriesOf(module.client("ecr"), name, module.params["owner"])
     try:
         makers = {
             **_profiles(module),
             "capacity reservations": _reservations(module),
             "file systems": Maker(lustre.look, lustre.delete),
             "EFS file systems": Maker(storage.look, storage.delete),
-            **_eks(module, logs),
+            "EKS clusters": Maker(clusters.look, clusters.delete),
+            BALANCERS: Maker(balancers.look, balancers.delete),
+            INTERFACES: Maker(balancers.lingering, balancers.wait_gone),
+            "log groups": Maker(logs.look, logs.delete),
+            REPOSITORIES: Maker(images.look, images.delete),
         }
-        teardown = Teardown(module.client("ec2"), makers, name, module.params["owner"])
+        teardown = Teardown(module.client("ec2"), makers, name, module.params["owner"], lustre.networks, own)
         found = left = teardown.look()
+        mark = module.params["mark"]
+        unmarked = {"unmarked": teardown.unmarked(found, mark)} if mark else {}
         absent = module.params["state"] == "absent"
         if found and absent and not module.check_mode:
             teardown.delete(found)
@@ -208,13 +247,28 @@ def main() -> None:
     except TrainiumError as error:
         module.fail_json(msg=f"cluster_resources {name}: {error}.", **error.details)
     stays = [*lustre.told, *storage.told]
+    if images.foreign:
+        warn(
+            f"{', '.join(images.foreign)} of ECR carries the tag of the cluster {name}, but not your tag "
+            "trainium:owner, and is passed over"
+        )
+    if images.unseen:
+        warn(f"{images.unseen}; where the cluster {name} has images of trainings, they stay and are billed")
+    # Clusters of another backend have none, and those of EKS can have some in a network of the user's.
+    if balancers.unseen and (clusters.networks or (left and absent)):
+        warn(f"{balancers.unseen}; where Services or Ingresses of the cluster {name} made load balancers, they stay")
     if storage.foreign:
-        module.warn(
+        warn(
             f"{', '.join(storage.foreign)} of EFS carries the tag of the cluster {name}, but not your tag "
             "trainium:owner, and is passed over"
         )
+    if lustre.foreign:
+        warn(
+            f"{', '.join(lustre.foreign)} of FSx carries the tag of the cluster {name} and that of another owner, and "
+            "is passed over"
+        )
     if storage.unseen:
-        module.warn(
+        warn(
             f"the mount targets of {', '.join(sorted(storage.unseen))} cannot be looked at, since the action "
             "elasticfilesystem:DescribeMountTargets is not allowed; where they lie in a network of the cluster "
             f"{name}, delete them, then run teardown again"
@@ -222,14 +276,15 @@ def main() -> None:
     if left and absent and not module.check_mode:
         reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])
         # Its network cannot go before it.
-        reasons += "".join(f"{one}; " for one in lustre.told)
+        theirs = [f"the file system {one} is another owner's" for one in lustre.foreign]
+        reasons += "".join(f"{one}; " for one in (*lustre.retained, *theirs, told(balancers.foreign)) if one)
         module.fail_json(
             msg=f"The cluster {name} still has {left} in {module.region}; {reasons}look into what uses them, then run "
             "teardown again.",
             left=left,
             reasons=teardown.reasons,
         )
-    result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept}
+    result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept, **unmarked}
     result["kept_file_systems"] = stays
     if module._diff and absent:
         result["diff"] = {"before": found, "after": {}}

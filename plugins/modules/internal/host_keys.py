@@ -63,6 +63,7 @@ import os
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
@@ -124,7 +125,7 @@ def main() -> None:
     except OSError as error:
         module.fail_json(msg=f"{path} can not be written: {error.strerror}; check who owns it.")
     if left and not module.check_mode:
-        module.warn(
+        warn(
             f"The console of {', '.join(left)} showed no ssh host keys of a first boot{reason}, so that "
             "ssh accepts whatever it meets there first; compare the keys where you do not trust the network."
         )

@@ -58,6 +58,11 @@ options:
     description: The free space wanted, in GiB, by path.
     type: dict
     default: {}
+  mounts:
+    description: Folders that something must be mounted on.
+    type: list
+    elements: path
+    default: []
   nofile:
     description: The least soft limit of open files that a job gets from slurmd.
     type: str
@@ -91,7 +96,7 @@ options:
     description: Checks that are not made.
     type: list
     elements: str
-    choices: [devices, cores, efa, driver, clock, disk, nofile, memlock, names]
+    choices: [devices, cores, efa, driver, clock, disk, mounts, nofile, memlock, names]
     default: []
 """
 
@@ -172,6 +177,7 @@ def main() -> None:
             "efa_interfaces": {"type": "int"},
             "names": {"type": "list", "elements": "dict", "default": [], "options": peer},
             "disk": {"type": "dict", "default": {}},
+            "mounts": {"type": "list", "elements": "path", "default": []},
             "nofile": {"type": "str", "default": "65536"},
             "memlock": {"type": "str", "default": "unlimited"},
             "clock_synchronised": {"type": "bool", "default": True},

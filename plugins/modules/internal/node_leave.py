@@ -9,11 +9,13 @@ module: node_leave
 version_added: 0.1.0
 short_description: Choose and drain the nodes that leave a cluster, or take them back
 description:
-  - Looks from the head node which nodes have no job, takes those that Slurm cannot use first and then idle ones, the
-    last ones first, and drains them. Where too few are without jobs it refuses, and drains none.
+  - Looks from the head node which nodes have no job, not even a suspended one, takes those that Slurm cannot use first
+    and then idle ones, the last ones first, and drains them. Where too few are without jobs it refuses, and drains
+    none.
   - A node that got a job before it was drained is taken back into service with the others, and refused likewise.
   - Where Slurm is not installed there are no jobs, and the last nodes leave.
-  - With O(state=staying) those of the nodes are resumed that were drained for leaving, and nobody else's.
+  - With O(state=staying) those of the nodes are resumed that were drained for leaving, and nobody else's. One that was
+    out of service before for another reason is drained for that one again.
 extends_documentation_fragment:
   - trainium.cluster.attributes
 attributes:
@@ -56,7 +58,7 @@ leaving:
   elements: str
   sample: [ip-192-0-2-7]
 resumed:
-  description: The nodes that get jobs again.
+  description: The nodes that get jobs again, or are out of service for what they were before.
   returned: when O(state=staying)
   type: list
   elements: str
@@ -66,30 +68,32 @@ resumed:
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.leave import REASON, choose, has_jobs
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.leave import choose, reason_for, undo, with_jobs
 
 
 def drain(leaving: list[str]) -> bool:
     """Whether any was drained that was not. Raises TrainiumError where one of them got a job meanwhile."""
     before = calls.nodes()
-    ours = [name for name in leaving if name in before and not before[name].drained]
-    for name in ours:
-        calls.update_node(name, "state=drain", f"reason={REASON}")
+    reasons = {name: reason_for(before[name]) for name in leaving if name in before and not before[name].drained}
+    for name, reason in reasons.items():
+        calls.update_node(name, "state=drain", f"reason={reason}")
+    # From here on no job begins on any of them.
     nodes = calls.nodes()
-    busy = [name for name in leaving if has_jobs(nodes.get(name))]
+    busy = with_jobs(leaving, nodes, calls.jobs_on(name for name in leaving if name in nodes))
     if busy:
-        for name in ours:
-            calls.update_node(name, "state=resume")
+        for name, reason in reasons.items():
+            calls.update_node(name, *undo(reason))
         raise TrainiumError(f"a job has just begun on {', '.join(busy)}, which was to leave; run this again")
-    return bool(ours)
+    return bool(reasons)
 
 
 def take_back(names: list[str], check_mode: bool) -> list[str]:
-    """The nodes that were drained for leaving, which get jobs again. Raises TrainiumError."""
+    """Those that were drained for leaving get jobs again, or are what they were before. Raises TrainiumError."""
     found = calls.nodes()
-    ours = [name for name in names if name in found and found[name].drained and found[name].reason == REASON]
-    for name in [] if check_mode else ours:
-        calls.update_node(name, "state=resume")
+    words = {name: undo(found[name].reason) for name in names if name in found and found[name].out}
+    ours = [name for name in words if words[name]]
+    for name in ours if not check_mode else ():
+        calls.update_node(name, *words[name])
     return ours
 
 
@@ -110,7 +114,8 @@ def main() -> None:
         known = calls.nodes() if slurm else {}
         if slurm and not set(params["names"]) & set(known):
             raise TrainiumError("Slurm knows none of the nodes by these names, so nothing tells which have no jobs")
-        leaving = choose(params["names"], params["stay"], params["count"], known)
+        jobs = calls.jobs_on(name for name in params["names"] if name in known)
+        leaving = choose(params["names"], params["stay"], params["count"], known, jobs)
         if slurm and not module.check_mode:
             changed = drain(leaving)
     except TrainiumError as error:

@@ -11,7 +11,8 @@ short_description: Keep nodes that failed their checks away from jobs
 description:
   - Looks from the head node whether every node can be reached, drains in Slurm those that failed and resumes those that
     pass again.
-  - The reason of such a drain begins with C(acceptance:). A node that somebody else drained is left as it is.
+  - The reason of such a drain begins with C(acceptance:). A node that somebody else drained is left as it is, unless
+    M(trainium.cluster.internal.node_replace) did and its instance is another since.
   - Says which collective test is due on the nodes that passed.
   - Where Slurm is not installed it only reports.
 extends_documentation_fragment:
@@ -31,6 +32,11 @@ options:
     type: list
     elements: str
     default: []
+  instances:
+    description: The ids of the nodes' instances by name, as far as they are known.
+    type: dict
+    default: {}
+    version_added: 0.3.0
   compute:
     description: Names of the nodes that Slurm should use. The others take no part in jobs and in the collective test.
     type: list
@@ -79,6 +85,11 @@ options:
     description: The file on this host that remembers the last collective test that passed.
     type: path
     default: /var/lib/trainium/acceptance.json
+  accepted:
+    description: The file on this host with the instances that were accepted.
+    type: path
+    default: /var/lib/trainium/accepted.json
+    version_added: 0.3.0
 """
 
 EXAMPLES = r"""
@@ -131,7 +142,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, write_record
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._node import collective
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import LOST
@@ -198,6 +209,15 @@ def look(
     return checks, reasons
 
 
+def remember(params: dict[str, Any], sound: list[str]) -> None:
+    """Which instances were set up and found sound once, so that later nobody takes a broken one for one on its way."""
+    record = read_record(params["accepted"]) or {}
+    known = set(record.get("instances") or ())
+    more = {params["instances"].get(name) or "" for name in sound} - {""} - known
+    if more:
+        write_record(params["accepted"], {"instances": sorted(known | more)})
+
+
 def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     """The whole way: ask, reach, plan, tell, judge."""
     have_slurm = "slurm" not in params["skip"] and commands.find("sinfo") is not None
@@ -210,7 +230,9 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         have_slurm, slurm = False, {}
     checks, reasons = look(params, slurm)
     expected = [name for name in reasons if have_slurm and name in params["compute"]]
-    plan = planner.plan_gate({name: reasons[name] for name in expected}, slurm) if params["drain"] else planner.Plan()
+    plan = planner.Plan()
+    if params["drain"]:
+        plan = planner.plan_gate({name: reasons[name] for name in expected}, slurm, params["instances"])
     if (plan.drain or plan.resume) and not check_mode:
         slurm = apply(plan)
     for name in expected:
@@ -220,6 +242,8 @@ def run(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     addresses = {node["name"]: node["address"] for node in params["nodes"]}
     would = plan.resume if check_mode else []
     verdicts = planner.verdicts(addresses, checks, reasons, slurm, params["compute"], would)
+    if not check_mode and have_slurm:
+        remember(params, [verdict["name"] for verdict in verdicts if verdict["result"] != planner.FAILED])
     passed = {verdict["name"] for verdict in verdicts if verdict["result"] == planner.PASSED}
     good = [node for node in params["nodes"] if node["name"] in passed and node["name"] in params["compute"]]
     busy = [node["name"] for node in good if node["name"] in slurm and slurm[node["name"]].busy]
@@ -239,6 +263,7 @@ def main() -> None:
         argument_spec={
             "nodes": {"type": "list", "elements": "dict", "required": True},
             "lost": {"type": "list", "elements": "str", "default": []},
+            "instances": {"type": "dict", "default": {}},
             "compute": {"type": "list", "elements": "str", "required": True},
             "drain": {"type": "bool", "default": True},
             "ssh_port": {"type": "int", "default": 22},
@@ -250,6 +275,7 @@ def main() -> None:
             "collective_minimum": {"type": "float", "default": 0.0},
             "collective_repeat": {"type": "bool", "default": False},
             "record": {"type": "path", "default": "/var/lib/trainium/acceptance.json"},
+            "accepted": {"type": "path", "default": "/var/lib/trainium/accepted.json"},
         },
         supports_check_mode=True,
     )

@@ -47,8 +47,19 @@ def test_ec2_is_asked_whether_it_would(cloud: Account) -> None:
     check = cloud.efa(check=True, user_data="secret-in-user-data")
     (call,) = cloud.api.calls("RunInstances")
     assert call["parameters"]["DryRun"] == "true"
+    assert check["asked"] is True
     assert len(check["request"]["NetworkInterfaces"]) == 8
     assert "secret-in-user-data" not in str({key: value for key, value in check.items() if key != "invocation"})
+
+
+def test_the_emulator_looks_at_interfaces_also_by_dry_run(cloud: Account) -> None:
+    """A proof asks AWS the same: what DryRun accepts says something of interfaces only where it refuses wrong ones."""
+    request = cloud.efa(check=True)["request"]
+    told = cloud.run("internal.dry_run_control", {"request": request})
+    assert (told["code"], told["changed"]) == ("InvalidParameterValue", False)
+    assert {call["parameters"]["DryRun"] for call in cloud.api.calls("RunInstances")} == {"true"}
+    cloud.api.fault("RunInstances", "UnauthorizedOperation")
+    assert cloud.run("internal.dry_run_control", {"request": request})["code"] == "UnauthorizedOperation"
 
 
 def test_a_refused_dry_run_fails(cloud: Account) -> None:
@@ -63,5 +74,6 @@ def test_an_empty_account(cloud: Account) -> None:
     result = cloud.efa(check=True, subnets=[], security_groups=[], key_name="later", placement_group="later")
     assert result["changed"]
     assert result["diff"]["after"]["count"] == 2
+    assert result["asked"] is False
     assert "subnets, security_groups, key_name, placement_group" in str(result["warnings"])
     assert cloud.api.calls("RunInstances") == []

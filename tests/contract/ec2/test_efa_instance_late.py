@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 Account = Any
 NO_CAPACITY = "Server.InsufficientInstanceCapacity"
 # As a proxy sends it; the second is XML, and read as an answer of EC2 without any field.
 PAGE = "<html><head><title>Blocked</title></head><body><h1>Access denied</h1><hr></body></html>"
 XML_PAGE = "<html><body>Access denied</body></html>"
+NONSENSE = """<DescribeInstancesResponse><requestId>1</requestId>
+<reservationSet><item><instancesSet><item/></instancesSet></item></reservationSet></DescribeInstancesResponse>"""
 
 
 def fault(cloud: Account, action: str, **more: Any) -> None:
@@ -46,7 +50,7 @@ def test_no_room_after_the_launch_is_no_capacity(cloud: Account) -> None:
 
 
 def test_no_room_after_the_launch_anywhere_leaves_nothing(cloud: Account) -> None:
-    fault(cloud, "RunInstances", late=NO_CAPACITY, times=9)
+    fault(cloud, "RunInstances", late=NO_CAPACITY, times=99)
     result = cloud.run("efa_instance", cloud.arguments(public_ip="primary"))
     message = sentence(result)
     assert "no capacity for 2 x trn1.32xlarge" in message
@@ -98,8 +102,65 @@ def test_a_page_in_place_of_the_launch(cloud: Account) -> None:
 
 
 def test_an_error_that_nobody_foresaw(cloud: Account) -> None:
-    """The state of the nodes is asked for and comes as nonsense."""
-    fault(cloud, "DescribeAddresses", body=XML_PAGE, times=9)
+    """An instance without an id, at the first look and at those while the nodes start."""
+    for skip, left in ((0, 0), (2, 2)):
+        fault(cloud, "DescribeInstances", body=NONSENSE, skip=skip, times=1)
+        message = sentence(cloud.run("efa_instance", cloud.arguments(public_ip="primary")))
+        assert "an error that should not be: KeyError" in message
+        assert len(alive(cloud)) == left
+        assert cloud.ec2.describe_addresses()["Addresses"] == []
+
+
+def test_addresses_that_cannot_be_looked_at_after_the_launch_are_given_back(cloud: Account) -> None:
+    fault(cloud, "DescribeAddresses", body=XML_PAGE, skip=1, times=9)
     message = sentence(cloud.run("efa_instance", cloud.arguments(public_ip="primary")))
-    assert "an error that should not be: KeyError" in message
-    assert cloud.instances() == []
+    assert "cannot list the Elastic IPs: what came is not an answer of AWS" in message
+    assert "the 2 nodes of this launch were left as they are" in message
+    cloud.api.control("DELETE", "faults")
+    assert cloud.ec2.describe_addresses()["Addresses"] == []
+    assert len(alive(cloud)) == 2
+
+
+def in_the_default_vpc(cloud: Account) -> dict[str, Any]:
+    """There EC2 takes an address that is released from the instance that has it."""
+    wanted = {"default-for-az": "true", "availability-zone": cloud.zones[0]}
+    filters = [{"Name": name, "Values": [value]} for name, value in wanted.items()]
+    (subnet,) = cloud.ec2.describe_subnets(Filters=filters)["Subnets"]
+    groups = cloud.ec2.describe_security_groups(Filters=[{"Name": "vpc-id", "Values": [subnet["VpcId"]]}])
+    return {"subnets": [subnet["SubnetId"]], "security_groups": [groups["SecurityGroups"][0]["GroupId"]]}
+
+
+@pytest.mark.parametrize("default_vpc", [False, True])
+def test_an_address_that_a_node_has_got_stays_with_it(cloud: Account, default_vpc: bool) -> None:
+    place = in_the_default_vpc(cloud) if default_vpc else {}
+    fault(cloud, "AssociateAddress", code="UnauthorizedOperation", status=403, skip=1)
+    message = sentence(cloud.run("efa_instance", cloud.arguments(public_ip="primary", **place)))
+    assert "UnauthorizedOperation" in message
+    assert "addresses are left" not in message
+    (address,) = cloud.ec2.describe_addresses()["Addresses"]
+    assert address["InstanceId"] in alive(cloud)
+    second = cloud.efa(public_ip="primary", **place)
+    assert second["launched"] == []
+    assert len(cloud.ec2.describe_addresses()["Addresses"]) == 2
+
+
+def test_whatever_goes_wrong_with_the_nodes_the_addresses_are_given_back(cloud: Account) -> None:
+    fault(cloud, "RunInstances", late="Server.InternalError", count=1)
+    fault(cloud, "TerminateInstances", body=XML_PAGE, times=9)
+    message = sentence(cloud.run("efa_instance", cloud.arguments(public_ip="primary")))
+    assert "cleaning up failed as well" in message
+    assert cloud.ec2.describe_addresses()["Addresses"] == []
+
+
+def test_a_page_in_place_of_a_list_is_no_empty_list(cloud: Account) -> None:
+    """Else nothing would belong to a cluster that is there, and teardown.yml would say so."""
+    cloud.efa(wait=False)
+    fault(cloud, "DescribeInstances", body=XML_PAGE, times=2)
+    for module in ("efa_instance_info", "internal.cluster_resources"):
+        result = cloud.run(module, {"cluster_name": "bert"})
+        assert "what came is not an answer of AWS" in sentence(result)
+    # Services that speak JSON take any page for an answer without fields, and IAM looks for its outermost element.
+    for action, page in (("DescribeFileSystems", PAGE), ("ListRoles", XML_PAGE)):
+        fault(cloud, action, body=page)
+        result = cloud.run("internal.cluster_resources", {"cluster_name": "bert"})
+        assert "what came is not an answer of AWS" in sentence(result)

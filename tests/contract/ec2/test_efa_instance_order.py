@@ -13,8 +13,8 @@ Account = Any
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def ranks(cloud: Account, folder: Path) -> list[str]:
-    """The ids of the nodes by the ranks that the inventory gives them."""
+def listing(cloud: Account, folder: Path) -> dict[str, Any]:
+    """What the inventory shows."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_"))}
     environment.update(
         AWS_ENDPOINT_URL=cloud.api.url,
@@ -29,7 +29,13 @@ def ranks(cloud: Account, folder: Path) -> list[str]:
     command = [str(program), "-i", str(REPOSITORY / "inventory" / "nodes.yml"), "--list"]
     command += ["-e", "trainium_cluster_name=bert"]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
-    inventory = json.loads(done.stdout)
+    inventory: dict[str, Any] = json.loads(done.stdout)
+    return inventory
+
+
+def ranks(cloud: Account, folder: Path) -> list[str]:
+    """The ids of the nodes by the ranks that the inventory gives them."""
+    inventory = listing(cloud, folder)
     hosts = inventory["_meta"]["hostvars"]
     by_rank = sorted(inventory["compute"]["hosts"], key=lambda name: int(hosts[name]["node_rank"]))
     assert inventory["head"]["hosts"] == by_rank[:1]
@@ -49,6 +55,18 @@ def test_a_stop_and_a_start_keep_order_ranks_and_head(cloud: Account, tmp_path: 
     fewer = cloud.efa(count=2, allow_shrink=True)
     assert fewer["terminated"] == before[2:]
     assert fewer["instance_ids"] == before[:2]
+
+
+def test_while_the_first_node_is_stopped_there_is_no_head(cloud: Account, tmp_path: Path) -> None:
+    first, second = cloud.efa(count=2)["instance_ids"]
+    cloud.ec2.stop_instances(InstanceIds=[first])
+    cloud.api.clear_calls()
+    inventory = listing(cloud, tmp_path)
+    assert [call["action"] for call in cloud.api.calls()] == ["DescribeInstances"]
+    ((name, node),) = inventory["_meta"]["hostvars"].items()
+    assert (node["instance_id"], node["node_rank"], node["head_state"]) == (second, 0, "stopped")
+    assert inventory["compute"]["hosts"] == [name]
+    assert "hosts" not in inventory.get("head", {})
 
 
 def test_those_that_leave_go_before_newer_ones_and_no_others_with_them(cloud: Account) -> None:

@@ -58,6 +58,7 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     cloud.efa(count=1, state="stopped")
     cloud.efa(**wanted, tags={"team": "speech"})
     assert {"Key": "team", "Value": "speech"} in cloud.instances()[0]["Tags"]
+    assert cloud.efa(**wanted, tags={"team": "speech"}, replace=[identity])["replaced"] == [identity]
     for public in ("none", "primary"):
         cloud.efa(**{**wanted, "public_ip": public}, tags={"team": "speech"})
     assert cloud.efa(state="absent")["changed"]

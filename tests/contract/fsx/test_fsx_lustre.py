@@ -185,6 +185,54 @@ def test_check_mode_makes_nothing(systems: FileSystems) -> None:
     assert systems.cloud.api.writes() == []
 
 
+def test_it_is_marked_as_kept_until_it_is_not(systems: FileSystems) -> None:
+    made = systems.run(keep=True)
+    assert made["file_system"]["tags"]["trainium:keep"] == "true"
+    assert not systems.run()["changed"]
+    done = systems.run(keep=False)
+    assert (done["changed"], done["file_system"]["tags"]["trainium:keep"]) == (True, "false")
+    assert not systems.run(keep=False)["changed"]
+
+
+def test_one_without_the_owner_s_tag_is_not_taken(systems: FileSystems) -> None:
+    """Anybody may make one with the tags of a cluster, and nodes would mount it."""
+    theirs = systems.run()["file_system"]
+    text = systems.refused(owner="me")
+    assert f"the file system {theirs['file_system_id']} carries no tag trainium:owner, so that anybody may have" in text
+    mine = [{"Key": "trainium:owner", "Value": "me"}]
+    systems.client.tag_resource(ResourceARN=theirs["arn"], Tags=mine)
+    assert systems.run(owner="me")["file_system_id"] == theirs["file_system_id"]
+    # In no way where there is one of the owner's.
+    systems.client.create_file_system(
+        FileSystemType="LUSTRE",
+        StorageCapacity=1200,
+        SubnetIds=systems.cloud.subnets[:1],
+        Tags=[{"Key": "Name", "Value": "data"}, {"Key": "trainium:cluster", "Value": "c1"}],
+        LustreConfiguration={"DeploymentType": "SCRATCH_2"},
+    )
+    assert systems.run(owner="me")["file_system_id"] == theirs["file_system_id"]
+
+
+def test_one_of_a_stack_is_not_taken(systems: FileSystems) -> None:
+    """It goes with its stack."""
+    theirs = systems.run(owner="me")["file_system"]
+    stack = [{"Key": "aws:cloudformation:stack-name", "Value": "c1"}]
+    systems.client.tag_resource(ResourceARN=theirs["arn"], Tags=stack)
+    checked = systems.run(check=True, owner="me")
+    assert (checked["changed"], checked["file_system_id"]) == (True, "")
+
+
+def test_groups_that_do_not_let_lustre_in_are_refused(systems: FileSystems) -> None:
+    ec2 = systems.cloud.ec2
+    group = ec2.create_security_group(GroupName="web", Description="web", VpcId=systems.cloud.vpc)["GroupId"]
+    rule = {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[rule])
+    text = systems.refused(security_groups=[group])
+    assert "security groups do not permit Lustre LNET network traffic on port 988 (InvalidNetworkSettings)" in text
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[{**rule, "FromPort": 988, "ToPort": 1023}])
+    assert systems.run(security_groups=[group])["changed"]
+
+
 def test_what_a_stack_was_told_to_retain_is_left_to_it(systems: FileSystems) -> None:
     """ParallelCluster's ``DeletionPolicy: Retain``: the stack is gone, and its tags are still there."""
     made = systems.run()

@@ -69,20 +69,30 @@ def test_a_quota_of_addresses_that_is_too_small_is_refused_before_anything_is_ma
     controller.api.control("POST", "quotas", {"code": "L-0263D0A3", "value": 2})
     controller.ec2.allocate_address(Domain="vpc")
     controller.api.clear_calls()
-    two, one = controller.cases(
+    head, bastion, two, one = controller.cases(
+        (
+            "efa_nodes:account",
+            {"efa_nodes_public_ip": "primary", "efa_nodes_count": 1, "efa_nodes_head_instance_type": "m5.large"},
+        ),
+        ("efa_nodes:account", {"trainium_bastion": "create"}),
         ("efa_nodes:account", {"efa_nodes_public_ip": "primary"}),
         ("efa_nodes:account", {"efa_nodes_public_ip": "primary", "efa_nodes_count": 1}),
     )
     assert one == ""
-    assert "The nodes need 2 Elastic IPs more, and the quota 'EC2-VPC Elastic IPs' of us-west-2 is 2, of which 1" in two
+    assert "The nodes (2) need 2 Elastic IPs more, and the quota 'EC2-VPC Elastic IPs' of us-west-2 is 2, of" in two
+    # One by one they have room.
+    assert "The nodes (1) and the head node (1) need 2 Elastic IPs more" in head
+    assert "The NAT gateway (1) and the bastion (1) need 2 Elastic IPs more" in bastion
     assert controller.api.writes() == []
 
 
 def test_who_may_not_see_the_quota_is_told_so(controller: Controller) -> None:
-    controller.api.fault("ListServiceQuotas", "AccessDeniedException", times=1)
+    controller.api.fault("ListServiceQuotas", "AccessDeniedException", times=2)
     done = controller.role("efa_nodes:account")
     assert done.returncode == 0, done.stdout
-    assert "The quota of trn1.32xlarge was not looked at" in " ".join((done.stdout + done.stderr).split())
+    text = " ".join((done.stdout + done.stderr).split())
+    assert "The quota of trn1.32xlarge was not looked at" in text
+    assert "The quota of Elastic IPs was not looked at" in text
 
 
 def test_an_image_that_is_not_there_is_refused_in_a_sentence(controller: Controller) -> None:

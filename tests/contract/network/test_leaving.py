@@ -45,7 +45,8 @@ def test_the_idle_node_goes_and_the_busy_one_stays(controller: Controller) -> No
     }
     inventory = controller.folder / "nodes.json"
     inventory.write_text(json.dumps({"all": {"children": groups}}))
-    for program, text in (("sinfo", SINFO), ("scontrol", SCONTROL), ("sbatch", "#!/bin/sh\n")):
+    nothing = "#!/bin/sh\n"
+    for program, text in (("sinfo", SINFO), ("scontrol", SCONTROL), ("sbatch", nothing), ("squeue", nothing)):
         (controller.folder / program).write_text(text.format(folder=controller.folder))
         (controller.folder / program).chmod(0o755)
     controller.environment["PATH"] = f"{controller.folder}:{os.environ['PATH']}"

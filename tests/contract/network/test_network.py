@@ -266,6 +266,19 @@ def test_an_instance_in_the_clusters_vpc_reaches_the_nodes(controller: Controlle
     assert "Nobody could log in to the nodes of another" in elsewhere
 
 
+def test_a_subnet_of_somebody_in_the_clusters_vpc_is_not_taken(controller: Controller, made: int) -> None:
+    """It would get the cluster's tag, and teardown.yml would delete it."""
+    mark = [{"Key": "trainium:cluster", "Value": "shared"}, {"Key": "trainium:role", "Value": "network"}]
+    tagged = [{"ResourceType": "vpc", "Tags": mark}]
+    vpc = controller.ec2.create_vpc(CidrBlock=CIDR, TagSpecifications=tagged)["Vpc"]["VpcId"]
+    cidrs = {item["CidrBlock"] for item in controller.ec2.describe_subnets(Filters=MINE)["Subnets"]}
+    subnet = controller.ec2.create_subnet(VpcId=vpc, CidrBlock=min(cidrs))["Subnet"]["SubnetId"]
+    controller.api.clear_calls()
+    (said,) = controller.cases(("network", {"network_cluster_name": "shared"}))
+    assert f"{subnet} ({min(cidrs)}) is in {vpc}, the VPC of the cluster shared, and carries no tag" in said
+    assert controller.api.writes() == []
+
+
 def test_a_change_takes_the_statements_that_the_first_run_does_not(controller: Controller, made: int) -> None:
     """A further tag is given to what is there, and makes nothing twice."""
     before = known(controller)

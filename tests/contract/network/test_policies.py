@@ -49,10 +49,16 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         # cluster's, and a lease already.
         (
             "teardown",
-            ["EndInstances", "DeleteInterfacesOfPods", "DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"],
+            [
+                *("EndInstances", "DeleteInterfacesOfPods", "DeleteWhatServicesMade", "DeleteWhatIngressesMade"),
+                *("DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"),
+                *("LookAtItsImages", "DeleteItsImages", "GiveItsKeysBack"),
+            ],
             {"ec2:TerminateInstances", "ec2:DeleteNetworkInterface", "ec2:DeletePlacementGroup", "ec2:DeleteVolume"}
             | {"s3:GetBucketTagging", "ssm:AddTagsToResource", "ec2:DeleteLaunchTemplate"}
-            | {"elasticfilesystem:DescribeMountTargets"}
+            | {"elasticfilesystem:DescribeMountTargets", "elasticloadbalancing:DescribeTags"}
+            | {"ecr:DeleteRepository", "ecr:ListTagsForResource", "kms:RetireGrant"}
+            | {"elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup"}
             | {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
             | statement("teardown", "DeleteTheClusterOfEks")
             | (statement("teardown", "DeleteItsRoles") - actions("sessions") - {"iam:ListRolePolicies"})

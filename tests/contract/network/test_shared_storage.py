@@ -147,7 +147,8 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
     )
     deleted, foreign, missing, stack, same = controller.cases(
         ("teardown", {"trainium_keep_shared_storage": False}),
-        ("shared_storage:find", {"network_cluster_owner": owner}),
+        # Whose the cluster is nobody has said.
+        ("shared_storage:find", {}),
         ("shared_storage:find", {"shared_storage_cluster_name": "other"}),
         ("parallelcluster:delete", {"trainium_keep_shared_storage": True}),
         ("parallelcluster:delete", {"teardown_keep_shared_storage": True}),
@@ -158,3 +159,95 @@ def test_it_comes_with_the_network_and_goes_with_it_or_stays(controller: Control
     assert "not the file systems of the ParallelCluster bert, which its stack deletes" in stack
     assert same == stack
     assert {one["FileSystemId"] for one in systems(controller)} == {theirs, nobodys, retained}
+
+
+def test_one_of_fsx_comes_with_the_network_and_keeps_it(controller: Controller) -> None:
+    controller.api.reset()
+    controller.variables.update(
+        trainium_cluster_name="bert",
+        trainium_public_ip="primary",
+        trainium_shared_storage="fsx",
+        trainium_shared_storage_deployment_type="PERSISTENT_2",
+        trainium_shared_storage_unit_throughput=125,
+        trainium_tags={"team": "speech"},
+        network_address_service=f"{controller.api.url}/sandbox-api/address",
+        shared_storage_mounts=[],
+        shared_storage_lustre_key_fingerprint=40 * "A",
+    )
+    network = REPOSITORY / "playbooks" / "network.yml"
+    options = ["-e", json.dumps(controller.variables)]
+    controller.limit("network")
+    controller.api.limit("network", ["network", "fsx"])
+    assert changed(controller.run(network, *options)) > 0
+    fsx = controller.client("fsx")
+    (made,) = fsx.describe_file_systems()["FileSystems"]
+    tags = {tag["Key"]: tag["Value"] for tag in made["Tags"]}
+    owner = tags.pop("trainium:owner")
+    assert tags == {"Name": "bert", "team": "speech", "trainium:cluster": "bert"}
+    shape = (made["StorageCapacity"], made["LustreConfiguration"]["PerUnitStorageThroughput"])
+    assert (made["LustreConfiguration"]["DeploymentType"], *shape) == ("PERSISTENT_2", 1200, 125)
+    mine = [{"Name": "tag:trainium:cluster", "Values": ["bert"]}]
+    subnets = controller.ec2.describe_subnets(Filters=[{"Name": "tag:trainium:subnet", "Values": ["private"]}])[
+        "Subnets"
+    ]
+    # Where nodes are tried first.
+    assert made["SubnetIds"] == [min(subnets, key=lambda one: str(one["AvailabilityZone"]))["SubnetId"]]
+    (interface,) = controller.ec2.describe_network_interfaces(NetworkInterfaceIds=made["NetworkInterfaceIds"])[
+        "NetworkInterfaces"
+    ]
+    assert [group["GroupName"] for group in interface["Groups"]] == ["bert-efa"]
+
+    # It is found, told to the nodes, and marked as to be kept.
+    controller.api.clear_calls()
+    done = again(controller, "-e", '{"trainium_keep_shared_storage": true}')
+    assert changed(done) == 1
+    assert [action for action in controller.api.writes() if "FileSystem" in action or "Tag" in action] == [
+        "TagResource"
+    ]
+    told = json.loads(done.stdout.partition("MOUNTS ")[2].splitlines()[0].rstrip('"').replace('\\"', '"'))
+    assert [(one["path"], one["fstype"], one["source"], one["deployment_type"]) for one in told] == [
+        (
+            "/neuron_shared",
+            "lustre",
+            f"{made['DNSName']}@tcp:/{made['LustreConfiguration']['MountName']}",
+            "PERSISTENT_2",
+        )
+    ]
+    assert {"nosuid", "nodev", "flock"} <= set(told[0]["options"].split(","))
+
+    # The teardown leaves it with its network, and the next run takes both up.
+    controller.api.limit("network", ["network", "fsx", "teardown", "sessions"])
+    role = {"name": "Role", "ansible.builtin.include_role": {"name": "trainium.cluster.teardown"}}
+    kept = controller.run(controller.play([role]))
+    assert changed(kept) == 1
+    said = " ".join(re.sub(r'[\\"]', "", kept.stdout).split())
+    assert (
+        f"Nothing is left of the cluster bert in us-west-2 but the shared file system {made['FileSystemId']}, whose"
+        in said
+    )
+    (vpc,) = controller.ec2.describe_vpcs(Filters=mine)["Vpcs"]
+    assert vpc["VpcId"] == made["VpcId"]
+    assert controller.ec2.describe_key_pairs(Filters=mine)["KeyPairs"] == []
+    assert changed(controller.run(network, *options)) > 0
+    assert [one["FileSystemId"] for one in fsx.describe_file_systems()["FileSystems"]] == [made["FileSystemId"]]
+    assert [one["VpcId"] for one in controller.ec2.describe_vpcs(Filters=mine)["Vpcs"]] == [vpc["VpcId"]]
+
+    elsewhere, fixed, deleted = controller.cases(
+        (
+            "shared_storage:create",
+            {
+                "network_cluster_owner": owner,
+                "network_result": {"vpc_id": "vpc-1", "private_subnet_ids": [], "security_group_id": "sg-1"},
+            },
+        ),
+        (
+            "shared_storage:look",
+            {"network_cluster_owner": owner, "trainium_shared_storage_deployment_type": "SCRATCH_2"},
+        ),
+        ("teardown", {"trainium_keep_shared_storage": False}),
+    )
+    assert f"of the cluster bert lies in {vpc['VpcId']}, and its nodes would be in vpc-1" in elsewhere
+    assert "has deployment_type PERSISTENT_2, not SCRATCH_2, which FSx cannot change" in fixed
+    assert deleted == ""
+    assert fsx.describe_file_systems()["FileSystems"] == []
+    assert controller.ec2.describe_vpcs(Filters=mine)["Vpcs"] == []

@@ -69,6 +69,18 @@ class World:
         )
         own = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
         iam.put_role_policy(RoleName=f"{key}-eks-node", PolicyName="own", PolicyDocument=json.dumps(own))
+        # Without its owner's tag it could be anybody's.
+        owner = {"trainium:owner": controller.client("sts").get_caller_identity()["Arn"]}
+        owned = [
+            {"Key": one, "Value": value}
+            for one, value in {**owner, **{tag["Key"]: tag["Value"] for tag in tags}}.items()
+        ]
+        kept = {"encryptionType": "KMS", "kmsKey": controller.client("kms").create_key()["KeyMetadata"]["KeyId"]}
+        controller.client("ecr").create_repository(
+            repositoryName=f"trainium/{key}/training", tags=owned, encryptionConfiguration=kept
+        )
+        # Of somebody else, by whatever name.
+        controller.client("ecr").create_repository(repositoryName=f"trainium/bert/{key}")
         ec2.create_placement_group(GroupName=key, Strategy="cluster", TagSpecifications=tagged("placement-group"))
         ec2.create_key_pair(KeyName=key, TagSpecifications=tagged("key-pair"))
         ec2.run_instances(
@@ -158,21 +170,31 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
         "DeleteSubnet",
         "DeleteVpc",
         "DeleteKeyPair",
+        "DeleteRepository",
         "DeleteRolePolicy",
         "DetachRolePolicy",
         "DeleteRole",
     ]
     roles = controller.client("iam").list_roles()["Roles"]
     assert [role["RoleName"] for role in roles] == ["foreign-eks-node"]
+    images = controller.client("ecr").describe_repositories()["repositories"]
+    assert sorted(one["repositoryName"] for one in images) == [
+        "trainium/bert/bert",
+        "trainium/bert/foreign",
+        "trainium/foreign/training",
+    ]
     assert left(controller, MINE) == {}
     assert left(controller, FOREIGN) == foreign
     # Its policy allows what it did and nothing else; what the playbook does beside is in test_policies.py.
     apart = {"LookForParallelCluster", "WorkAlone", "DeleteTheClusterOfEks", "LookAtItsLogs", "DeleteItsLogs"}
     others = [set(one["Action"]) for one in policy("teardown") if one["Sid"] in apart]
-    apart.add("DeleteInterfacesOfPods")
+    apart |= {"DeleteInterfacesOfPods", "DeleteWhatServicesMade", "DeleteWhatIngressesMade"}
     nodes = {"eks:DescribeCluster", "eks:DescribeNodegroup", "eks:ListNodegroups"}
+    # A network without an owner's tag is not asked for target groups.
+    asked = ("DeleteLoadBalancer", "DeleteTargetGroup", "DescribeTags", "DescribeTargetGroups")
+    balancers = {f"elasticloadbalancing:{one}" for one in asked}
     # And there is no file system that was retained.
-    playbook = {"ec2:DescribeVpcAttribute", "elasticfilesystem:DescribeMountTargets"}.union(nodes, *others)
+    playbook = {"ec2:DescribeVpcAttribute", "elasticfilesystem:DescribeMountTargets"}.union(nodes, balancers, *others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
     assert sorted(idle(controller.api.needs("teardown"), "teardown")) == sorted(apart)
 

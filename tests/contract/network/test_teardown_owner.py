@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.contract.conftest import REPOSITORY
@@ -43,25 +41,6 @@ def test_the_role_alone_asks_who_is_calling(controller: Controller) -> None:
     assert done.returncode == 2
     assert "belongs to arn:aws:iam::123456789012:user/alice" in " ".join(done.stdout.split())
     assert left(controller, MINE) == before
-
-
-def test_a_file_system_of_another_stays_where_nothing_else_tells_whose_it_is(controller: Controller) -> None:
-    controller.api.reset()
-    fsx: Any = controller.client("fsx")
-    vpc = controller.ec2.create_vpc(CidrBlock="10.3.0.0/16")["Vpc"]["VpcId"]
-    subnet = controller.ec2.create_subnet(VpcId=vpc, CidrBlock="10.3.0.0/20")["Subnet"]["SubnetId"]
-    fsx.create_file_system(
-        FileSystemType="LUSTRE",
-        StorageCapacity=1200,
-        SubnetIds=[subnet],
-        Tags=[*MINE, ALICE, {"Key": "Name", "Value": "data"}],
-        LustreConfiguration={"DeploymentType": "SCRATCH_2"},
-    )
-    (made,) = fsx.describe_file_systems()["FileSystems"]
-    said = teardown(controller, "bert")
-    assert f"the file system {made['FileSystemId']} belongs to arn:aws:iam::123456789012:user/alice" in said
-    (still,) = fsx.describe_file_systems()["FileSystems"]
-    assert still["Lifecycle"] == "AVAILABLE"
 
 
 def test_a_reservation_of_another_stays(controller: Controller) -> None:

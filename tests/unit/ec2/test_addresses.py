@@ -100,6 +100,16 @@ def test_addresses_are_kept_for_nodes_to_come() -> None:
     assert (plan.allocate, plan.release) == (2, [])
 
 
+def test_a_node_that_is_replaced_leaves_its_address_to_the_one_that_comes() -> None:
+    addresses = [address(1, on=1, set="bert"), address(2, on=2, set="bert")]
+    plan = plan_addresses([node(1)], 1, addresses, OWNER, True, ["i-2"])
+    assert plan == AddressPlan([], 0, [], 1)
+
+
+def test_a_launch_for_which_there_are_addresses_has_something_to_associate() -> None:
+    assert plan_addresses([], 2, [address(1), address(2), address(3)], OWNER, True).changes
+
+
 def test_a_node_that_goes_gives_back_its_address() -> None:
     addresses = [address(1, on=1, set="bert"), address(2, on=2, set="bert")]
     plan = plan_addresses([node(1)], 0, addresses, OWNER, True)

@@ -61,6 +61,19 @@ def test_a_record_is_small_flat_and_fits_any_cache() -> None:
     assert record["launch_time"] == "2026-01-02T03:04:05.000+00:00"
 
 
+def test_nodes_of_eks_have_their_names_in_kubernetes() -> None:
+    """Which is the private name of their instances; no group of Slurm's has them."""
+    eks = [{"Key": key, "Value": value} for key, value in (("trainium:cluster", "bert"), ("eks:cluster-name", "bert"))]
+    tags = [*eks, {"Key": "trainium:role", "Value": "kubernetes"}]
+    found = plan(instance(5, Tags=tags), instance(6, Tags=tags), instance(7, cluster="slurm"))
+    assert [node.name for node in found] == [
+        "ip-192-0-2-5.us-west-2.compute.internal",
+        "ip-192-0-2-6.us-west-2.compute.internal",
+        "ip-192-0-2-7",
+    ]
+    assert not {"compute", "head"} & {*found[0].groups, *found[1].groups} and "cluster_bert" in found[0].groups
+
+
 def test_an_instance_of_which_ec2_says_little() -> None:
     (node,) = plan({"InstanceId": "i-1", "State": {"Name": "pending"}})
     assert node.name == "i-1"
@@ -131,13 +144,47 @@ def test_a_head_of_its_own_has_no_rank() -> None:
     assert nodes["ip-192-0-2-2"].variables["node_rank"] == 0
 
 
-def test_stopped_nodes_are_hosts_without_rank() -> None:
-    nodes = plan(instance(1, State={"Name": "stopped"}), instance(2))
-    assert [(node.name, node.variables.get("node_rank")) for node in nodes] == [
-        ("ip-192-0-2-1", None),
-        ("ip-192-0-2-2", 0),
-    ]
-    assert "head" in nodes[1].groups
+LIVE = ("pending", "running")
+
+
+@pytest.mark.parametrize("state", ["stopping", "stopped"])
+@pytest.mark.parametrize("role", ["head", "compute"])
+def test_while_the_head_is_stopped_no_other_node_takes_its_place(role: str, state: str) -> None:
+    """Slurm's controller and its queue are on it, and Slurm's controller would be made anew where the head is."""
+    stopped = instance(1, role=role, State={"Name": state})
+    nodes = plan(stopped, instance(2), instance(3), states=LIVE)
+    assert [node.name for node in nodes] == ["ip-192-0-2-2", "ip-192-0-2-3"]
+    assert not any("head" in node.groups for node in nodes)
+    assert {node.variables["head_state"] for node in nodes} == {state}
+    # Whoever starts torchrun by them has no node that is missing.
+    assert [node.variables["node_rank"] for node in nodes] == [0, 1]
+    assert {node.variables["master_addr"] for node in nodes} == {"192.0.2.2"}
+    # It may be asked for as well, and is the head when it runs again.
+    assert plan(stopped, instance(2), states=(*LIVE, state))[0].variables["instance_state"] == state
+    again = plan(instance(1, role=role), instance(2), states=LIVE)
+    assert [node.variables["head_state"] for node in again] == ["running", "running"]
+    assert "head" in again[0].groups
+
+
+def test_a_head_that_runs_is_not_set_aside_by_one_that_is_stopped() -> None:
+    """Whoever may tag an instance may give it an earlier place; or the one from before a replacement was kept."""
+    nodes = plan(
+        instance(1, role="head", State={"Name": "stopped"}), instance(2, role="head"), instance(3), states=LIVE
+    )
+    assert [(node.name, "head" in node.groups) for node in nodes] == [("ip-192-0-2-2", True), ("ip-192-0-2-3", False)]
+    assert {node.variables["head_state"] for node in nodes} == {"running"}
+
+
+@pytest.mark.parametrize("state", ["shutting-down", "terminated"])
+def test_a_head_that_is_gone_has_a_successor(state: str) -> None:
+    nodes = plan(instance(1, State={"Name": state}), instance(2), states=LIVE)
+    assert [(node.variables["node_rank"], "head" in node.groups) for node in nodes] == [(0, True)]
+
+
+def test_a_stopped_head_as_bastion_is_no_error_of_the_inventory() -> None:
+    """Without the inventory compute.yml, which starts it, would not run."""
+    nodes = plan(instance(1, role="head", State={"Name": "stopped"}), instance(2), bastion="head", states=LIVE)
+    assert [node.name for node in nodes] == ["ip-192-0-2-2"]
 
 
 def test_every_cluster_has_ranks_and_a_head_of_its_own() -> None:

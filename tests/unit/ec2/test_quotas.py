@@ -9,6 +9,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.quotas impor
     Quota,
     counted,
     counts,
+    missing_addresses,
     problem,
     problem_of_addresses,
     quota_of,
@@ -101,3 +102,37 @@ def test_addresses_of_amazon_are_counted_against_their_quota() -> None:
     assert said.startswith("The nodes need 2 Elastic IPs more, and the quota 'EC2-VPC Elastic IPs' of us-west-2 is 5,")
     assert "of which 4 are in use; ask for 6 at https://" in said
     assert "trainium_connection: ssm or trainium_bastion: create" in said
+
+
+def address(**tags: str) -> dict[str, Any]:
+    return {"Tags": [{"Key": f"trainium:{key}", "Value": value} for key, value in tags.items()]}
+
+
+@pytest.mark.parametrize(
+    ("addresses", "missing"),
+    [
+        ([], {"compute": 4, "head": 1, "network": 1, "bastion": 0}),
+        ([address(cluster="bert", role="network")], {"compute": 4, "head": 1, "network": 0, "bastion": 0}),
+        ([address(cluster="other", role="head"), {}], {"compute": 4, "head": 1, "network": 1, "bastion": 0}),
+        # Those that somebody gave the cluster are for nodes.
+        ([address(cluster="bert")] * 5, {"compute": 0, "head": 0, "network": 1, "bastion": 0}),
+        ([address(cluster="bert", role="compute")] * 6, {"compute": 0, "head": 1, "network": 1, "bastion": 0}),
+    ],
+)
+def test_addresses_that_a_cluster_has_need_no_room(addresses: list[dict[str, Any]], missing: dict[str, int]) -> None:
+    assert missing_addresses(addresses, "bert", {"compute": 4, "head": 1, "network": 1, "bastion": 0}) == missing
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ({"compute": 5, "head": 1}, "The nodes (5) and the head node (1) need 6 Elastic IPs more"),
+        ({"compute": 0, "head": 1, "network": 1, "bastion": 1}, "The head node (1), the NAT gateway (1) and the bas"),
+        ({"compute": 0, "bastion": 1}, "The bastion (1) needs 1 Elastic IP more"),
+    ],
+)
+def test_who_needs_addresses_is_said(missing: dict[str, int], said: str) -> None:
+    quota = Quota("EC2-VPC Elastic IPs", "L-0263D0A3", 0)
+    text = problem_of_addresses(quota, 0, sum(missing.values()), "us-west-2", missing)
+    assert text.startswith(said)
+    assert text.endswith("release what is not needed") is (missing == {"compute": 0, "bastion": 1})

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import client_token
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Place
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
     known_network,
     plan_interfaces,
@@ -46,6 +47,16 @@ def build(count: int = 2, generation: int = 1, subnet: str = "subnet-1", **chang
 def test_all_or_none() -> None:
     request = build(count=7)
     assert (request["MinCount"], request["MaxCount"]) == (7, 7)
+
+
+def test_who_takes_a_place_says_so_and_asks_for_the_address_on_the_primary_interface() -> None:
+    interfaces = plan_interfaces(known_network("trn1.32xlarge"), "efa")
+    request = build_request(PARAMS, interfaces, IMAGE, "subnet-1", 1, 4, Place(1, 0, ""), "192.0.2.7")
+    named = [entry.get("PrivateIpAddress") for entry in request["NetworkInterfaces"]]
+    assert named == ["192.0.2.7"] + [None] * 7
+    for kind in request["TagSpecifications"]:
+        assert {"Key": "trainium:place", "Value": "1/0/"} in kind["Tags"]
+        assert {"Key": "trainium:generation", "Value": "4"} in kind["Tags"]
 
 
 def test_interfaces_carry_subnet_and_groups_and_no_request_for_a_public_address() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import check_owner
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import KEEP_TAG, check_owner, of_owner
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import plan as efs
 from ansible_collections.trainium.cluster.plugins.module_utils._efs import run_teardown
 
@@ -136,12 +136,12 @@ def test_what_goes_and_what_stays() -> None:
     ],
 )
 def test_what_is_to_be_kept_is_marked_and_unmarked(there: str | None, keep: bool | None, tag: str | None) -> None:
-    marks = [{"Key": efs.KEEP_TAG, "Value": there}] if there else []
+    marks = [{"Key": KEEP_TAG, "Value": there}] if there else []
     done = plan(item(Tags=item()["Tags"] + marks), keep=keep)
-    assert done.tags == ({efs.KEEP_TAG: tag} if tag else {})
+    assert done.tags == ({KEEP_TAG: tag} if tag else {})
     assert done.changes is (tag is not None)
     asked = {one["Key"]: one["Value"] for one in efs.creation({**PARAMS, "keep": keep})["Tags"]}
-    assert asked.get(efs.KEEP_TAG) == ("true" if keep else None)
+    assert asked.get(KEEP_TAG) == ("true" if keep else None)
 
 
 def test_those_of_the_cluster_by_tag_alone() -> None:
@@ -162,9 +162,9 @@ def tags(**changes: str) -> list[dict[str, str]]:
 def test_one_that_nobody_owns_or_another_is_none_of_the_owner_s() -> None:
     params = {**PARAMS, "owner": "me"}
     mine, theirs, nobodys = item(Tags=tags(owner="me")), item(Tags=tags(owner="you")), item()
-    assert efs.own([theirs, mine, nobodys], params) == [mine]
+    assert of_owner([theirs, mine, nobodys], params) == [mine]
     # Where there is none of the owner's the others are told, and refused.
-    assert efs.own([theirs, nobodys], params) == [theirs, nobodys]
+    assert of_owner([theirs, nobodys], params) == [theirs, nobodys]
     for one, words in ((theirs, "belongs to you, and you are me"), (nobodys, "carries no tag trainium:owner")):
         with pytest.raises(TrainiumError, match=words):
             check_owner(efs.file_system_of(one)["tags"], params, "fs-1")

@@ -7,8 +7,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.client import Client, plan_client
 
 
-def plan(system: str, version: str, kernel: str, installed: str = "", *types: str) -> Client:
-    return plan_client(system, version, kernel, installed, types or ("SCRATCH_2",), "node-1")
+def plan(
+    system: str, version: str, kernel: str, installed: str = "", *types: str, versions: tuple[str, ...] = ()
+) -> Client:
+    return plan_client(system, version, kernel, installed, types or ("SCRATCH_2",), "node-1", versions)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +59,26 @@ def test_what_cannot_work_is_refused_in_one_sentence(
         plan(system, version, kernel, installed, "SCRATCH_2", "PERSISTENT_2")
     assert str(found.value).count("\n") == 0
     assert "node-1" in str(found.value)
+
+
+OLD, NEW = "5.10.100-99.1.amzn2.x86_64", "5.10.144-127.601.amzn2.x86_64"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "installed", "versions", "message"),
+    [
+        (OLD, "", ("2.15",), "too old .2.10, .*: Lustre 2.15 needs 2.12"),
+        (NEW, "2.10.8", ("2.12", "2.15"), r"too old \(2.10.8\): Lustre 2.15 needs 2.12"),
+        (NEW, "2.15.6_1fsx", ("2.10",), r"too new \(2.15.6_1fsx\) for Lustre 2.10; raise"),
+    ],
+)
+def test_a_client_fits_the_version_of_the_file_system(
+    kernel: str, installed: str, versions: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(TrainiumError, match=message):
+        plan("Amazon", "2", kernel, installed, "SCRATCH_2", versions=versions)
+
+
+@pytest.mark.parametrize(("kernel", "versions"), [(NEW, ("2.10", "2.15")), (OLD, ("2.12",))])
+def test_an_old_client_serves_old_versions(kernel: str, versions: tuple[str, ...]) -> None:
+    assert plan("Amazon", "2", kernel, versions=versions).method == "extras"
