@@ -35,7 +35,7 @@ class SlurmAction(PatientAction):
             if job.get("restarts") and job["restarts"] == before.get("restarts"):
                 # A node that has come back no longer tells why the job was put back.
                 job["requeue_reason"] = job["requeue_reason"] or before["requeue_reason"]
-            if job.get("failed") or job.get("ended"):
+            if job.get("failed") or job.get("ended") or job.get("stuck"):
                 return job
             text = f"{self.plugin_name()}: {job_text(job)}"
             self.show(text)

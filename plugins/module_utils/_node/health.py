@@ -206,6 +206,21 @@ def check_disk(observed: Observed, wanted: Wanted) -> Check:
     return _ok(name, shown, dict(least))
 
 
+def check_mounts(observed: Observed, wanted: Wanted) -> Check:
+    """Where nothing is mounted, jobs would write into the folder below, and find nothing that others wrote."""
+    name = "mounts"
+    paths: Sequence[str] = wanted.get("mounts") or []
+    if not paths:
+        return _skip(name, "no mount points to look at")
+    there = observed.get("mounts") or []
+    missing = [path for path in paths if (path.rstrip("/") or "/") not in there]
+    if missing:
+        reason = f"{', '.join(path.rstrip('/') for path in missing)} is not mounted"
+        advice = "read why with systemctl status on the node, and run nodes.yml"
+        return _fail(name, list(there), list(paths), reason, advice)
+    return _ok(name, list(paths), list(paths))
+
+
 def _check_limit(name: str, row: str, observed: Observed, least: str | int) -> Check:
     limits = parse_limits(observed.get("slurmd_limits") or "")
     if row not in limits:
@@ -255,6 +270,7 @@ CHECKS: dict[str, Callable[[Observed, Wanted], Check]] = {
     "driver": check_driver,
     "clock": check_clock,
     "disk": check_disk,
+    "mounts": check_mounts,
     "nofile": check_nofile,
     "memlock": check_memlock,
     "names": check_names,

@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health import parse_properties
+from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import parse_mountinfo
 
 PACKAGES = (
     "aws-neuronx-dkms",
@@ -101,6 +102,11 @@ def free_space(paths: Iterable[str]) -> dict[str, int | None]:
     return found
 
 
+def mount_points() -> list[str]:
+    """Where something is mounted, as the kernel tells it: no file system is asked, as a dead one never answers."""
+    return list(parse_mountinfo(_text("/proc/self/mountinfo")))
+
+
 def observe(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Everything at once; what is switched off is not asked for."""
     skip, timeout, folders = set(wanted["skip"]), float(wanted["timeout"]), wanted["folders"]
@@ -116,6 +122,7 @@ def observe(wanted: Mapping[str, Any]) -> dict[str, Any]:
         "driver_version": "" if "driver" in skip else driver_version(timeout),
         "clock_synchronised": None if "clock" in skip else clock_synchronised(timeout),
         "disk": {} if "disk" in skip else free_space(wanted["disk"]),
+        "mounts": [] if "mounts" in skip or not wanted.get("mounts") else mount_points(),
         "slurmd_limits": "" if {"nofile", "memlock"} <= skip else slurmd_limits(timeout),
         "lookups": {} if "names" in skip else lookups(wanted["names"]),
         "boot_id": _text("/proc/sys/kernel/random/boot_id"),

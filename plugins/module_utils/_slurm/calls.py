@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.commands import Reply, find, run
@@ -16,6 +16,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs impor
     accounted,
     completed,
     jobs_of,
+    present,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SINFO_FORMAT, SlurmNode, parse_sinfo
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.submit import digest_in
@@ -139,6 +140,19 @@ def nodes(partition: str = "") -> dict[str, SlurmNode]:
     if reply.code or not reply.ended:
         raise _busy(reply)
     return parse_sinfo(reply.out)
+
+
+def jobs_on(names: Iterable[str]) -> dict[str, list[str]]:
+    """The numbers of the jobs on each node that Slurm knows; the states of the nodes do not tell of all."""
+    wanted = list(names)
+    if not wanted:
+        return {}
+    # One question for all, as squeue(1) asks for.
+    words = ["squeue", "--noheader", "--all", "--states=all", f"--nodelist={','.join(wanted)}", "--format=%i|%T|%N"]
+    reply = _call(words)
+    if reply.code or not reply.ended:
+        raise _busy(reply)
+    return present(reply.out, wanted)
 
 
 def update_node(name: str, *what: str) -> None:

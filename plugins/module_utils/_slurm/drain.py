@@ -1,7 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Which nodes get jobs: the verdicts on the nodes and what Slurm says of them -> whom to drain, whom to resume. Pure.
 
-A drain of ours has a reason that begins with ``acceptance: ``. Nobody else's drain is ever touched.
+A drain of ours has a reason that begins with ``acceptance: ``. Nobody else's drain is ever touched, but that of a node
+whose instance was replaced, which is a matter of the instance that is gone.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
 
 PREFIX = "acceptance: "
 # Slurm shows longer reasons cut off in most places.
 LONGEST_REASON = 200
+
+_MARK = re.compile(r"trainium: replaces (i-[0-9a-z]+)(?:, was (.*))?")
 
 PASSED, FAILED, HELD = "passed", "failed", "held"
 
@@ -28,9 +31,38 @@ class Plan:
     resume: list[str] = field(default_factory=list)
 
 
-def is_ours(node: SlurmNode) -> bool:
-    """Whether it is drained for a reason of ours."""
-    return node.drained and node.reason.startswith(PREFIX)
+class Mark(NamedTuple):
+    """Of which instance Slurm says that it is to go, and why the node was drained before; '' where it was not."""
+
+    instance_id: str
+    before: str
+
+
+def mark_of(node: SlurmNode | None) -> Mark | None:
+    """None for a node that is not drained to be replaced."""
+    found = _MARK.fullmatch(node.reason) if node is not None and node.out else None
+    return Mark(found[1], found[2] or "") if found else None
+
+
+def back_to(before: str) -> list[str]:
+    """What scontrol is told of a node that stays after all: it is out of service for what it was ``before``, or, where
+    that is '', gets jobs. ``state=resume`` would end a drain, a failure and a down alike (scontrol(1), State)."""
+    return ["state=drain", f"reason={before}"] if before else ["state=resume"]
+
+
+def reason_for(instance_id: str, node: SlurmNode) -> str:
+    """By which a node is drained that is to go."""
+    mark = mark_of(node)
+    before = mark.before if mark else node.reason if node.kept_out else ""
+    text = f"trainium: replaces {instance_id}" + (f", was {before}" if before not in ("", "none") else "")
+    return text[:LONGEST_REASON].rstrip()
+
+
+def is_ours(node: SlurmNode, instance_id: str = "") -> bool:
+    """Whether it is drained for a reason of ours, or was to go and has another instance by now."""
+    mark = mark_of(node)
+    renewed = mark is not None and instance_id not in ("", mark.instance_id)
+    return renewed or (node.drained and node.reason.startswith(PREFIX))
 
 
 def drain_reason(reasons: Iterable[str]) -> str:
@@ -40,17 +72,31 @@ def drain_reason(reasons: Iterable[str]) -> str:
     return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3].rstrip() + "..."
 
 
-def plan_gate(failures: Mapping[str, Sequence[str]], slurm: Mapping[str, SlurmNode]) -> Plan:
-    """``failures`` are the reasons by node, empty for a sound one; nodes that Slurm does not know are left out."""
-    plan = Plan()
+def plan_gate(
+    failures: Mapping[str, Sequence[str]], slurm: Mapping[str, SlurmNode], instances: Mapping[str, str] | None = None
+) -> Plan:
+    """``failures`` are the reasons by node, empty for a sound one; nodes that Slurm does not know are left out.
+
+    ``instances`` are the ids by node, where they are known. One that was to be replaced and still has its instance is
+    what it was before.
+    """
+    plan, instances = Plan(), instances or {}
     for name, reasons in failures.items():
         node = slurm.get(name)
         if node is None:
             continue
-        if not reasons:
-            if is_ours(node):
+        mark = mark_of(node)
+        if mark and mark.instance_id == instances.get(name):
+            if mark.before and not mark.before.startswith(PREFIX):
+                plan.drain[name] = mark.before
+            elif reasons:
+                plan.drain[name] = drain_reason(reasons)
+            else:
                 plan.resume.append(name)
-        elif not node.drained or (is_ours(node) and node.reason != drain_reason(reasons)):
+        elif not reasons:
+            if is_ours(node, instances.get(name, "")):
+                plan.resume.append(name)
+        elif not node.drained or (is_ours(node, instances.get(name, "")) and node.reason != drain_reason(reasons)):
             plan.drain[name] = drain_reason(reasons)
     return plan
 

@@ -242,7 +242,7 @@ def job_text(job: Mapping[str, Any]) -> str:
         text += f" because {'' if why.startswith('it ') else 'of '}{why}" if why else ""
     step = job.get("progress") or {}
     if not step:
-        return text
+        return f"{text}: {job['note']}" if job.get("note") else text
     text = f"{text}: {step_text(step, step.get('steps'))}"
     if step.get("seconds_left") and job["state"] == "RUNNING":
         text += f", about {duration(step['seconds_left'])} left"

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import expand
+
 # States after which a job does not run again by itself. UNKNOWN: Slurm forgets jobs minutes after their end
 # (MinJobAge).
 ENDED = frozenset(
@@ -31,6 +33,8 @@ ENDED = frozenset(
         "UNKNOWN",
     }
 )
+# States in which a job that has not ended is on no node.
+_QUEUED = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 NEVER = "DependencyNeverSatisfied"
 # After so many launches that failed, such as by a prolog that refused the nodes (MaxBatchRequeue in slurm.conf(5)).
 HELD = ("JobHoldMaxRequeue", "launch_failure_limit_exceeded_requeued_held")
@@ -54,6 +58,18 @@ def _seconds(text: str) -> int | None:
 
 def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
+
+
+def present(text: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """The jobs that are on each of the nodes, of what ``squeue --states=all --format=%i|%T|%N`` says."""
+    found: dict[str, dict[str, None]] = {name: {} for name in names}
+    for line in text.splitlines():
+        job, _sign, rest = line.strip().partition("|")
+        state, sign, hosts = rest.partition("|")
+        if sign and state not in ENDED | _QUEUED:
+            for name in expand(hosts):
+                found.get(name, {})[job] = None
+    return {name: list(jobs) for name, jobs in found.items()}
 
 
 def job_of(line: str) -> dict[str, Any]:

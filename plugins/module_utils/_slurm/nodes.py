@@ -9,6 +9,8 @@ from dataclasses import dataclass
 USABLE = frozenset({"idle", "allocated", "mixed", "completing", "planned", "reserved"})
 BUSY = frozenset({"allocated", "mixed", "completing"})
 _DRAINED = frozenset({"drained", "draining", "drain"})
+# Sinfo shows these before a drain, and whatever runs there: it registered with less than slurm.conf says, or fails.
+_FAULTY = frozenset({"inval", "fail", "failing", "error"})
 # What sinfo appends to a state; a star means that the node does not answer.
 _MARKS = "~#!%$@^-+*"
 # Powered off, on its way up or down, or to be booted again.
@@ -42,6 +44,21 @@ class SlurmNode:
     @property
     def busy(self) -> bool:
         return self._base in BUSY
+
+    @property
+    def out(self) -> bool:
+        """Whether it is out of service until somebody does something about it."""
+        return self.drained or self._base == "down" or self._base in _FAULTY
+
+    @property
+    def by_somebody(self) -> bool:
+        """Whether it has a reason that is not Slurm's."""
+        return self.reason not in ("", "none") and self.user not in ("", "slurm")
+
+    @property
+    def kept_out(self) -> bool:
+        """Whether it stays out of service by itself; Slurm sets one down, or up, as it answers."""
+        return self.out and (self._base != "down" or self.by_somebody)
 
     @property
     def comes_with_jobs(self) -> bool:

@@ -52,6 +52,7 @@ def observed(**changes: Any) -> dict[str, Any]:
         "clock_synchronised": True,
         "clock_offset": 0.0,
         "disk": {"/": 20 << 30},
+        "mounts": ["/", "/neuron_shared"],
         "slurmd_limits": LIMITS.format(nofile="131072", memlock="unlimited"),
         "lookups": {"a": "192.0.2.10", "192.0.2.10": "a.example.com", "b": "192.0.2.11", "192.0.2.11": "B"},
     }
@@ -66,6 +67,7 @@ def wanted(**changes: Any) -> dict[str, Any]:
         "clock_offset": 2.0,
         "clock_synchronised": True,
         "disk": {"/": 10},
+        "mounts": ["/neuron_shared"],
         "nofile": 65536,
         "memlock": "unlimited",
         "names": PEERS,
@@ -104,6 +106,7 @@ def test_a_sound_node_passes_every_check() -> None:
         ("clock", {"clock_offset": 7.0}, "clock is 7 s ahead of the controller's"),
         ("disk", {"disk": {"/": 3 << 30}}, "3.0 of 10 GiB free in /"),
         ("disk", {"disk": {"/": None}}, "/ is not there"),
+        ("mounts", {"mounts": ["/"]}, "/neuron_shared is not mounted"),
         (
             "nofile",
             {"slurmd_limits": LIMITS.format(nofile="1024", memlock="unlimited")},
@@ -147,6 +150,7 @@ def test_a_failure_is_one_sentence_with_advice() -> None:
         ({"slurmd_limits": ""}, {}, "nofile"),
         ({"slurmd_limits": ""}, {}, "memlock"),
         ({}, {"disk": {}}, "disk"),
+        ({}, {"mounts": []}, "mounts"),
         ({}, {"names": []}, "names"),
     ],
 )

@@ -53,6 +53,14 @@ def test_a_tool_that_hangs_is_a_failed_check(tmp_path: Path, capsys: pytest.Capt
     assert found["gate"]["failures"] == ["neuron-ls hangs"]
 
 
+def test_a_folder_that_nothing_is_mounted_on_is_a_failed_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skip = ["devices", "cores", "efa", "driver", "clock", "nofile", "memlock"]
+    found = run(capsys, tmp_path, mounts=["/proc", f"{tmp_path}/"], skip=skip)
+    assert found["gate"]["failures"] == [f"{tmp_path} is not mounted"]
+
+
 def test_numbers_have_no_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "give no units" in run(capsys, tmp_path, nofile="64k")["msg"]
     assert "give no units" in run(capsys, tmp_path, disk={"/": "10G"})["msg"]

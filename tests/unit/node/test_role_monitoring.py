@@ -20,6 +20,7 @@ PROXY = "-o HostKeyAlias=i-1 -o 'ProxyCommand=aws ssm start-session --target i-1
     [
         ({}, ["n1"]),
         ({"ansible_host": "192.0.2.1", "ansible_user": "ubuntu"}, ["ubuntu@192.0.2.1"]),
+        ({"ansible_ssh_private_key_file": "/home/me/a key"}, ["-i", "/home/me/a key", "n1"]),
         (
             {"ansible_host": "i-1", "ansible_user": "ubuntu", "ansible_ssh_common_args": PROXY},
             [*shlex.split(PROXY), "ubuntu@i-1"],
@@ -33,7 +34,14 @@ def test_the_tunnel_goes_the_way_that_ansible_goes(variables: dict[str, Any], wo
     environment.filters["regex_replace"] = lambda value, pattern, by: re.sub(
         pattern, by.replace("\x01", r"\1"), str(value)
     )
-    given = {"monitoring_host": "n1", "hostvars": {"n1": variables}, "__monitoring_pages": [{"port": 9090}]}
+    environment.filters["quote"] = shlex.quote
+    key = variables.get("ansible_ssh_private_key_file", "")
+    given = {
+        "__monitoring_key": key,
+        "monitoring_host": "n1",
+        "hostvars": {"n1": variables},
+        "__monitoring_pages": [{"port": 9090}],
+    }
     said = shlex.split(environment.from_string(text).render(given))
     assert said[0] == "ssh" and sorted(said[1:]) == sorted(["-L", "9090:127.0.0.1:9090", *words])
     assert said[-1] == words[-1]

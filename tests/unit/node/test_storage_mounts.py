@@ -46,8 +46,10 @@ def test_lustre_is_named_by_its_server_and_its_mount_name() -> None:
     assert one(**LUSTRE).options == "noatime,flock,nosuid,nodev,_netdev"
 
 
-def test_china_has_a_domain_of_its_own() -> None:
+def test_some_partitions_have_a_domain_of_their_own() -> None:
     assert one(**EFS, region="cn-north-1").source == "fs-0123456789abcdef0.efs.cn-north-1.amazonaws.com.cn:/"
+    europe = one(**LUSTRE, region="eusc-de-east-1").source
+    assert europe == "fs-0123456789abcdef0.fsx.eusc-de-east-1.amazonaws.eu@tcp:/abcdef"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +123,8 @@ def test_a_part_of_the_system_is_never_hidden(path: str) -> None:
         ({**EFS, "dns_name": "a b"}, "is no host name"),
         ({**LUSTRE, "mount_name": ""}, "MountName"),
         ({**LUSTRE, "deployment_type": "PERSISTENT_3"}, "deployment type PERSISTENT_3"),
+        ({**LUSTRE, "file_system_version": 2.1}, "file_system_version 2.1 of /fsx is none of FSx for Lustre"),
+        ({**BIND, "file_system_version": "2.15"}, "none of FSx for Lustre"),
     ],
 )
 def test_wrong_mounts_are_refused_in_one_sentence(wanted: dict[str, Any], message: str) -> None:

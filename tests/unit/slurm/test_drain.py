@@ -12,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.drain impo
     drain_reason,
     outcome,
     plan_gate,
+    reason_for,
     reasons_of,
     slurm_check,
     tcp_check,
@@ -47,6 +48,45 @@ DOWN = SlurmNode("down*", "Not responding")
 def test_whom_to_drain(node: SlurmNode, reasons: list[str], drain: bool, resume: bool) -> None:
     plan = plan_gate({"a": reasons}, {"a": node})
     assert (plan.drain, plan.resume) == ({"a": drain_reason(reasons)} if drain else {}, ["a"] if resume else [])
+
+
+@pytest.mark.parametrize(
+    ("instance_id", "reasons", "drain", "resume"),
+    [
+        ("", ["bad"], False, False),
+        ("i-2", [], False, True),
+        ("i-2", ["bad"], True, False),
+    ],
+)
+def test_a_node_that_was_to_go_is_judged_once_it_has_another_instance(
+    instance_id: str, reasons: list[str], drain: bool, resume: bool
+) -> None:
+    marked = SlurmNode("drained*", reason_for("i-1", THEIRS), "root")
+    plan = plan_gate({"a": reasons}, {"a": marked}, {"a": instance_id})
+    assert (plan.drain, plan.resume) == ({"a": "acceptance: bad"} if drain else {}, ["a"] if resume else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "reasons", "drain", "resume"),
+    [
+        # Somebody else's drain, for which it is drained again.
+        (THEIRS, [], THEIRS.reason, False),
+        (THEIRS, ["bad"], THEIRS.reason, False),
+        (OURS, [], "", True),
+        (OURS, ["bad"], "acceptance: bad", False),
+        (IDLE, [], "", True),
+        (IDLE, ["bad"], "acceptance: bad", False),
+        (SlurmNode("down", "HBM errors", "anna"), [], "HBM errors", False),
+        (SlurmNode("down*", "Not responding", "slurm"), [], "", True),
+    ],
+)
+def test_a_node_that_was_to_go_and_was_not_replaced_is_what_it_was_before(
+    before: SlurmNode, reasons: list[str], drain: str, resume: bool
+) -> None:
+    """A run that drained it was killed, and nodes.yml came after it."""
+    marked = SlurmNode("drained*", reason_for("i-1", before), "root")
+    plan = plan_gate({"a": reasons}, {"a": marked}, {"a": "i-1"})
+    assert (plan.drain, plan.resume) == ({"a": drain} if drain else {}, ["a"] if resume else [])
 
 
 def test_nodes_that_slurm_does_not_know_are_left_alone() -> None:

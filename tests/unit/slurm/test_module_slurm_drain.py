@@ -47,6 +47,7 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, **arguments: Any) -> d
         "slurmd_port": 1,
         "skip": ["ssh"],
         "record": str(folder / "record"),
+        "accepted": str(folder / "there" / "accepted"),
         "_ansible_remote_tmp": str(folder),
         **arguments,
     }
@@ -59,6 +60,20 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, **arguments: Any) -> d
 @pytest.fixture(autouse=True)
 def open_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm_drain.ports, "reach", lambda targets, timeout: dict.fromkeys(targets))
+
+
+def test_the_instances_that_were_accepted_are_remembered(slurm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(**arguments: Any) -> Any:
+        run(capsys, slurm, **arguments)
+        path = slurm / "there" / "accepted"
+        return json.loads(path.read_text())["instances"] if path.exists() else []
+
+    sound, bad = node("a"), node("b", "bad")
+    instances = {"a": "i-1", "b": "i-2"}
+    (slurm / "state").write_text("a|idle|none\nb|idle|none\n")
+    assert told(nodes=[sound, bad], instances=instances, _ansible_check_mode=True) == []
+    assert told(nodes=[sound, bad], instances=instances) == ["i-1"]
+    assert told(nodes=[sound], instances={"a": "i-3"}) == ["i-1", "i-3"]
 
 
 def test_drains_resumes_and_leaves_alone(slurm: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 
 TYPES = ("efs", "lustre", "nfs", "bind")
 DEPLOYMENT_TYPES = ("SCRATCH_1", "SCRATCH_2", "PERSISTENT_1", "PERSISTENT_2")
+FILE_SYSTEM_VERSIONS = ("2.10", "2.12", "2.15")
 # Amazon's advice for EFS over the kernel's own NFS client, and for FSx for Lustre. A bind mount carries _netdev,
 # because its source often lies on a remote mount, and a local unit waiting for a remote one is a cycle at boot. What
 # comes over the network is data: another host's root must not make programs and devices that are root's here. A bind
@@ -38,8 +39,8 @@ _OPPOSITES = {
     "vers": "nfsvers",
     "rbind": "bind",
 }
-_KEYS = frozenset({"automount", "deployment_type", "dns_name", "file_system_id", "group", "mode", "mount_name"}) | {
-    *("options", "owner", "path", "region", "source", "state", "type")
+_KEYS = frozenset({"automount", "deployment_type", "dns_name", "file_system_id", "file_system_version", "group"}) | {
+    *("mode", "mount_name", "options", "owner", "path", "region", "source", "state", "type")
 }
 # Mounting here hides the system itself; whole trees, and single directories whose children may be mount points.
 _TREES = (
@@ -50,6 +51,8 @@ _SINGLE = frozenset({"/", "/root", "/tmp", "/usr", "/var", "/var/lib", "/var/log
 _MAX_UNIT_NAME = 255
 _FILE_SYSTEM_ID = re.compile(r"^fs-[0-9a-f]{8,40}$")
 _REGION = re.compile(r"^[a-z]{2,}(-[a-z]+)+-[0-9]+$")
+# Of regions by what their names begin with: China, the European Sovereign Cloud.
+_DOMAINS = {"cn": "amazonaws.com.cn", "eusc": "amazonaws.eu"}
 _DNS_NAME = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9.:-]*[A-Za-z0-9])?$")
 _MOUNT_NAME = re.compile(r"^[A-Za-z0-9_-]{1,8}$")
 _MODE = re.compile(r"^[0-7]{3,4}$")
@@ -72,6 +75,7 @@ class Mount:
     group: str | None = None
     mode: str | None = None
     deployment_type: str = ""
+    file_system_version: str = ""
 
 
 def escape_path(path: str) -> str:
@@ -133,6 +137,12 @@ def _mount(entry: Mapping[str, Any], number: int, region: str) -> Mount:
             f"The deployment type {deployment} of {path} is none of FSx for Lustre; it is one of"
             f" {', '.join(DEPLOYMENT_TYPES)}."
         )
+    version = _text(entry, "file_system_version")
+    if version and (kind != "lustre" or version not in FILE_SYSTEM_VERSIONS):
+        raise TrainiumError(
+            f"The file_system_version {version} of {path} is none of FSx for Lustre; it is one of"
+            f" {', '.join(FILE_SYSTEM_VERSIONS)}, in quotes."
+        )
     absent = state == "absent"
     options, automount = _options(_OPTIONS[kind], _text(entry, "options"), path)
     wish = entry.get("automount")
@@ -150,6 +160,7 @@ def _mount(entry: Mapping[str, Any], number: int, region: str) -> Mount:
         group=_text(entry, "group") or None,
         mode=mode,
         deployment_type=deployment,
+        file_system_version=version,
     )
 
 
@@ -240,5 +251,5 @@ def _dns_name(entry: Mapping[str, Any], kind: str, path: str, region: str) -> st
     where = _text(entry, "region") or region
     if not _REGION.match(where):
         raise TrainiumError(f"The {kind} mount at {path} has the region '{where}'; give one such as us-west-2.")
-    domain = "amazonaws.com.cn" if where.startswith("cn-") else "amazonaws.com"
+    domain = _DOMAINS.get(where.partition("-")[0], "amazonaws.com")
     return f"{identifier}.{'efs' if kind == 'efs' else 'fsx'}.{where}.{domain}"
