@@ -19,7 +19,7 @@ IN_SANDBOX := $(SANDBOX) run
 # A program, and the packages of Debian that it comes with where it is missing.
 have = PATH="$$PATH:/usr/sbin" command -v $(1) > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends $(2); }
 
-.PHONY: help setup demo teardown test lint readmes sanity unit publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-parallelcluster kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-image end-to-end-parallelcluster end-to-end-prove kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -41,7 +41,7 @@ $(VENV)/.ready: requirements.txt requirements-dev.txt
 sandbox-up: setup
 	$(SANDBOX) up
 
-# In an image, on storage of its own; the sandbox has both.
+# A training in pods, in an image and on storage that roles make.
 EKS_JOB := -e @$${TRAINIUM_SANDBOX_DIR:-.sandbox}/eks.json
 demo: JOB = $(if $(filter eks,$(BACKEND)),$(EKS_JOB))
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
@@ -52,7 +52,7 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	$(SANDBOX) down
 
 # The sandbox comes first, since two that install Debian packages are in each other's way. Roles mostly wait for their hosts,
-# and leave processors to those that need none.
+# and leave processors to those that need none. The end-to-end way comes alone: its trainings take every processor.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
@@ -161,9 +161,16 @@ kubernetes: setup ## a cluster of the sandbox with real Kubernetes, apart from t
 end-to-end-eks: setup ## the same in pods of a real Kubernetes, apart from test
 	$(BIN)/python -m pytest tests/end_to_end/test_eks.py --exitfirst
 
-# Ten minutes more, which is why it is no part of test.
-end-to-end-head-node: setup ## a head node and two nodes over Session Manager, and back, apart from test
+# Half an hour more, which is why it is no part of test.
+end-to-end-head-node: setup ## a head node and two nodes over Session Manager, of which some are replaced, and back, apart from test
 	$(BIN)/python -m pytest tests/end_to_end/test_head_node.py --exitfirst
+
+# It trains as test does; what is its own is the report and the teardown after any failure.
+end-to-end-prove: setup ## a proof as on a real account, with failures and a kill, apart from test
+	$(BIN)/python -m pytest tests/end_to_end/test_prove.py --exitfirst
+
+end-to-end-image: setup ## an image of the cluster's own, and a node from it, apart from test
+	$(BIN)/python -m pytest tests/end_to_end/test_image.py --exitfirst
 
 # Nor is this; scenario parallelcluster has most of it.
 end-to-end-parallelcluster: setup ## the same on a cluster of ParallelCluster, apart from test

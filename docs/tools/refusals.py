@@ -23,7 +23,8 @@ HEAD = """\
 `playbooks/validate.yml` includes `tasks/validate.yml` of every role that will run with the backend. They work offline
 and change nothing. A role that is used alone includes its own first. A value of another type, or one that is none of
 the choices in the role's README, is refused as well, and everything that is wrong with a role is told at once. Those of
-monitoring, diagnose and teardown are checked when they run. A sentence without `...` is shown for an example.
+node_image, prove, diagnose and teardown are checked when they run, those of monitoring here with `trainium_monitoring`.
+A sentence without `...` is shown for an example.
 
 Not in the tables are the keys of `trainium_training` (role training_job), and what `validate.yml` asks the account:
 a name whose nodes the other backend made, nodes that nobody could log in to (`trainium_public_ip`,

@@ -49,6 +49,8 @@ oldest Python.
 
 With `trainium_backend: ec2` and EFA, nodes get the roles `efa`, `neuron` and `slurm`. All three accept only
 **{systems}**.
+With `slurm_source: archive` or `repository` the role `slurm` takes Ubuntu 22.04, Amazon Linux 2023 and Enterprise
+Linux 9 as well; on none of these it was tried, and `archive` on Debian 12 only.
 
 Roles that install packages of Neuron check the tables of the SDK, below. Roles that are in no table do not check the
 system. `+` means: this version or newer.
@@ -84,7 +86,8 @@ def rules_of_roles(root: Path) -> dict[str, tuple[dict[str, list[str]], bool]]:
     found = {}
     for path in sorted(root.glob("roles/*/tasks/validate.yml")):
         rules = [rule for task in loaded(path) for value in task.values() if isinstance(value, dict)
-                 for rule in value.get("rules", ()) if rule["kind"] == "system"]  # fmt: skip
+                 for rule in value.get("rules", ())
+                 if (rule["kind"], rule["variable"]) == ("system", "trainium_image_id")]  # fmt: skip
         for rule in rules:
             known = rule["systems"]
             if isinstance(known, str):

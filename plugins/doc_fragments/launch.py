@@ -5,7 +5,8 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """C(trainium.cluster.launch), and what a template does not have: C(trainium.cluster.launch.instance)."""
+    """C(trainium.cluster.launch), and what a template does not have: C(trainium.cluster.launch.instance) and
+    C(trainium.cluster.launch.number)."""
 
     DOCUMENTATION = r"""
 options:
@@ -121,4 +122,35 @@ options:
     type: str
     choices: [on-demand, spot, capacity-block]
     default: on-demand
+"""
+
+    NUMBER = r"""
+options:
+  count:
+    description: How many nodes there should be. A number below that of the existing nodes needs O(allow_shrink).
+    type: int
+    default: 1
+  allow_shrink:
+    description:
+      - Whether a lowered O(count) may terminate nodes. What runs on them is not looked at.
+      - Without it such a count is refused, as it may come from a run that lacks its variables.
+    type: bool
+    default: false
+  leaving:
+    description:
+      - Ids of the nodes that a lowered O(count) terminates; no others are then, and a count that would is refused.
+      - By default the newest nodes are terminated.
+    type: list
+    elements: str
+  replace:
+    description:
+      - Ids of nodes to terminate and to launch anew, with the same rank and, where nobody else has taken it, the same
+        private address and thus the same name. Ids of nodes that are gone are passed over, and those of
+        living instances that are not of the set refused.
+      - They end before the launch, as address, reserved capacity and quota are free only then. EC2 is asked by DryRun
+        before whether it would accept the launch, which does not tell whether it has the capacity. Where it has none,
+        the next run launches what is missing, in the same place as long as EC2 shows the tags of the node that ended.
+    type: list
+    elements: str
+    version_added: 0.3.0
 """

@@ -23,12 +23,24 @@ def shared_mounts(value: Any, region: str = "") -> dict[str, Any]:
 
 
 def lustre_client(
-    value: str, system: str, version: str, kernel: str, deployment_types: Iterable[str], host: str
+    value: str,
+    system: str,
+    version: str,
+    kernel: str,
+    deployment_types: Iterable[str],
+    host: str,
+    file_system_versions: Iterable[str] = (),
 ) -> dict[str, Any]:
     """How a host gets its client, from the version that it has, or the sentence that says why it cannot."""
     try:
         client = lustre.plan_client(
-            str(system), str(version), str(kernel), str(value), list(deployment_types), str(host)
+            str(system),
+            str(version),
+            str(kernel),
+            str(value),
+            list(deployment_types),
+            str(host),
+            list(file_system_versions),
         )
     except TrainiumError as error:
         return {"error": str(error), "method": "", "packages": [], "release": ""}

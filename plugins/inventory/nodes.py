@@ -15,7 +15,8 @@ description:
     C(queue_<name>) and C(compute_resource_<name>), with every other character than a letter, a digit or C(_) replaced
     by C(_).
   - The group V(compute) holds the instances whose tag C(trainium:role) is V(compute), in the order of their ranks.
-    The group V(head) holds the instance whose role is V(head), or else the node with rank 0.
+    The group V(head) holds the instance whose role is V(head), or else the first compute node. While that is stopped
+    the group is empty, since Slurm's queue is on it and no other node takes its place.
   - Instances of AWS ParallelCluster have their role from the tag C(parallelcluster:node-type) instead, and a compute
     node never stands in for the head. Compute nodes are named as in Slurm, such as V(train-dy-trn1-1). Those names are
     read from the cluster's table in DynamoDB, one read for a cluster and its region however many nodes there are, and
@@ -23,7 +24,7 @@ description:
   - Without the table or the permission C(dynamodb:Scan) for it, the other O(hostnames) serve, and a warning says so.
   - Nodes are ordered by the tag C(trainium:generation), launch index, the time at which the primary interface was
     attached, and instance id, so that nodes added later come last and a stop and start moves none. Without the tag the
-    attachment comes before the index. Pending and running nodes have a rank.
+    attachment comes before the index. Ranks count those that are pending or running.
   - Each instance is reduced to the fields that matter before it is cached and before it becomes a host, so that
     thousands of nodes with many network interfaces stay cheap.
   - Each host's key is known to ssh by the instance id, so that a new instance at an old address is not refused.
@@ -31,9 +32,9 @@ description:
 notes:
   - The host variables are C(ansible_host), C(ansible_ssh_common_args), C(ansible_control_path), C(node_rank) (nodes
     with a rank only), C(master_addr), C(private_address), C(private_dns_name), C(public_address),
-    C(efa_interface_count), C(instance_id), C(instance_type), C(instance_state), C(instance_tags), C(image_id),
-    C(availability_zone), C(aws_region), C(subnet_id), C(placement_group), C(launch_time), C(cluster_name) and
-    C(node_role).
+    C(efa_interface_count), C(head_state) (that of the head, empty where there is none), C(instance_id),
+    C(instance_type), C(instance_state), C(instance_tags), C(image_id), C(availability_zone), C(aws_region),
+    C(subnet_id), C(placement_group), C(launch_time), C(cluster_name) and C(node_role).
   - Compute nodes of a ParallelCluster also have C(queue), C(compute_resource), C(slurm_node_name) and
     C(slurm_node_kind), which is V(static), V(dynamic) or, like the name, empty where unknown.
   - A ParallelCluster made without the tag C(trainium:cluster) is found by O(filters), as the examples show; its
@@ -90,13 +91,15 @@ options:
       - Only letters, digits, C(.), C(_) and C(-) make a name, with one of the first two or C(_) at the beginning. A tag
         with another value is passed over, since whoever may tag an instance would choose what a playbook does with it.
         A name that is that of a group, of the controller or another instance's id does not serve either.
-      - Each is V(slurm-node-name), V(short-private-dns-name), V(private-dns-name), V(private-ip-address),
-        V(ip-address), V(dns-name), V(instance-id) or V(tag:<key>).
-      - V(slurm-node-name) is that of a ParallelCluster's compute nodes; others have none. Elsewhere
-        V(short-private-dns-name), such as V(ip-10-77-16-5), is the node's own host name and its name in Slurm.
+      - Each is V(slurm-node-name), V(kubernetes-node-name), V(short-private-dns-name), V(private-dns-name),
+        V(private-ip-address), V(ip-address), V(dns-name), V(instance-id) or V(tag:<key>).
+      - V(slurm-node-name) is that of a ParallelCluster's compute nodes, V(kubernetes-node-name) that of nodes of EKS
+        (by their tag C(eks:cluster-name)), such as V(ip-10-77-16-5.us-west-2.compute.internal); others have none.
+        Elsewhere V(short-private-dns-name), such as V(ip-10-77-16-5), is the node's own host name and its name in
+        Slurm.
     type: list
     elements: str
-    default: [slurm-node-name, short-private-dns-name, private-ip-address, instance-id]
+    default: [slurm-node-name, kubernetes-node-name, short-private-dns-name, private-ip-address, instance-id]
   address:
     description:
       - The address to connect to. V(private) is that of the primary interface. V(public) is the public one, and the
@@ -199,26 +202,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
-try:  # ansible-core 2.19 and newer ask which values may be templates
-    from ansible.template import trust_as_template
-except ImportError:
-
-    def trust_as_template(value: str) -> str:
-        return value
-
-
 with suppress(ImportError):  # AWSInventoryBase reports a missing SDK in parse()
     from botocore import exceptions as aws
+    from botocore.parsers import ResponseParserError
 
 from ansible.errors import AnsibleParserError
-from ansible.utils.unsafe_proxy import wrap_var
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
 from ansible_collections.trainium.cluster.plugins.module_utils._common import tags
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import checked, unreadable
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_keys
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
+from ansible_collections.trainium.cluster.plugins.plugin_utils._guarded import guarded
 
 # DescribeInstances returns at most this many per page.
 PAGE_SIZE = 1000
@@ -238,25 +235,6 @@ NO_NAMES = {
     "AccessDeniedException": "the credentials lack the permission dynamodb:Scan for the table {0} in {1}",
     "ResourceNotFoundException": "there is no table {0} in {1}",
 }
-
-
-# Of these are the marks of a template made, and the header "#jinja2:", which chooses other ones.
-_OF_TEMPLATES = frozenset("{#")
-
-
-def _plain(value: Any) -> Any:
-    """Mark text that comes from AWS, where whoever may tag an instance chooses it, so that it never runs as a template.
-
-    Text that has nothing of one stays plain: ansible-inventory --list then shows it as the string that it is. A key of
-    that kind marks all that is beside it: ansible-core 2.17 and 2.18 look for marks in values alone.
-    """
-    if isinstance(value, str):
-        return trust_as_template(value) if _OF_TEMPLATES.isdisjoint(value) else wrap_var(value)
-    if isinstance(value, dict):
-        if any(isinstance(key, str) and not _OF_TEMPLATES.isdisjoint(key) for key in value):
-            return wrap_var(value)
-        return {key: _plain(item) for key, item in value.items()}
-    return value
 
 
 class InventoryModule(AWSInventoryBase):
@@ -314,6 +292,7 @@ class InventoryModule(AWSInventoryBase):
                 ssh_common_args=self.get_option("ssh_common_args") or "",
                 known_hosts=known_hosts,
                 pinned=pinned,
+                states=() if "instance-state-name" in self.get_option("filters") else self.get_option("states"),
             )
             cached, records = self.get_cached_result(path, cache)
             if not cached:
@@ -335,7 +314,9 @@ class InventoryModule(AWSInventoryBase):
         if any(character in name for character in "*?\\"):
             raise TrainiumError(f"cluster_name is {name!r}; a cluster's name has no wildcards")
         by_cluster = {f"tag:{tags.CLUSTER_TAG}": name} if name else {"tag-key": tags.CLUSTER_TAG}
-        return {**by_cluster, "instance-state-name": self.get_option("states"), **self.get_option("filters")}
+        # Stopped ones too, since one of them may be the head.
+        states = list(dict.fromkeys([*self.get_option("states"), *planner.LIVE_STATES, *planner.RESTING_STATES]))
+        return {**by_cluster, "instance-state-name": states, **self.get_option("filters")}
 
     def _describe(self, region: str) -> Iterator[planner.Record]:
         """Every instance that matches, reduced page by page."""
@@ -346,9 +327,11 @@ class InventoryModule(AWSInventoryBase):
                 Filters=filters, PaginationConfig={"PageSize": PAGE_SIZE}
             )
             for page in pages:
-                for reservation in page["Reservations"]:
+                for reservation in checked(page)["Reservations"]:
                     for instance in reservation["Instances"]:
                         yield planner.reduce_instance(instance, region)
+        except ResponseParserError:
+            raise TrainiumError(str(unreadable(f"list the nodes in {region}"))) from None
         except (aws.BotoCoreError, aws.ClientError) as error:
             self._refuse(error, region, client.meta.endpoint_url)
 
@@ -390,7 +373,7 @@ class InventoryModule(AWSInventoryBase):
         strict, compose = self.get_option("strict"), self.get_option("compose")
         groups, keyed_groups = self.get_option("groups"), self.get_option("keyed_groups")
         for node in found:
-            variables = {key: _plain(value) for key, value in node.variables.items()}
+            variables = {key: guarded(value) for key, value in node.variables.items()}
             self.inventory.add_host(node.name)
             for group in node.groups:
                 self.inventory.add_host(node.name, self.inventory.add_group(group))

@@ -18,8 +18,12 @@ ABOUT = {
     "training": "data, compilation, training, report",
     "teardown": "everything of the cluster is deleted",
     "update_nodes": "software of ParallelCluster's nodes",
+    "replace": "other instances for nodes that are out of service",
+    "replace_failed": "other instances for nodes that did not pass, and the training",
     "image": "an image for the nodes",
     "diagnose": "logs, faults, remedies",
+    "prove": "a small cluster is made, trains and is deleted",
+    "prove_look": "what AWS and the node show",
 }
 # In these phases something is started that goes on, and is paid for, without the run.
 LASTING = ("compute", "nodes", "training")

@@ -17,6 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common import ru
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import Rule, sentence_of, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as dataset
+from ansible_collections.trainium.cluster.plugins.module_utils._fsx import checks as lustre
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware import eks_images, sdk
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import family
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import mounts
@@ -64,6 +65,28 @@ def _scratch(value: Any, rule: Rule) -> str:
 
 def _mount_point(value: Any, rule: Rule) -> str:
     return _scratch(value, {"variable": rule["variable"]})
+
+
+def _lustre_capacity(value: Any, rule: Rule) -> str:
+    """GiB on SSD, of which all is that the roles make."""
+    try:
+        lustre.check_capacity("", "SSD", None, int(rules.number_of(value) or 0))
+    except TrainiumError:
+        sizes = f"{lustre.SMALLEST} or a multiple of {lustre.SSD_STEP}"
+        return f"{rule['variable']} is no size of FSx for Lustre; give {sizes}, in GiB."
+    return ""
+
+
+def _lustre_throughput(value: Any, rule: Rule) -> str:
+    """MB/s for each TiB on SSD against ``deployment_type``; 0 where that has one throughput only."""
+    kind = str(rule.get("deployment_type"))
+    valid = lustre.THROUGHPUT.get((kind, "SSD"), ()) or (0,)
+    if str(value) in map(str, valid):
+        return ""
+    if valid == (0,):
+        return f"{rule['variable']} is '{shown(value)}', and {kind} has one throughput only; leave it out."
+    choices = ", ".join(map(str, valid))
+    return f"{rule['variable']} is '{shown(value)}'; with {kind} give one of {choices}, MB/s for each TiB."
 
 
 def _scripts(value: Any, rule: Rule) -> str:
@@ -207,6 +230,7 @@ def _job_needs(value: Any, rule: Rule) -> str:
     return needs.problem(value if isinstance(value, Mapping) else {}, PRESETS, {**rule, "system": system})
 
 
+_IMAGE = "example.com/own:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04"
 _NFS = {"type": "nfs", "source": "files.example.com:/export", "path": "/data"}
 SUBJECTS: dict[str, Subject] = {
     "eks_release": Subject(
@@ -217,6 +241,9 @@ SUBJECTS: dict[str, Subject] = {
             Example("no known image for the SDK", "", {"sdk": "2.33.0", "kubernetes": "1.34"}),
         ),
         frozenset({"sdk", "kubernetes"}),
+    ),
+    "image_sdk": Subject(
+        needs.image_problem, (Example("an image for another driver", _IMAGE, {"sdk": "2.29.1"}),), frozenset({"sdk"})
     ),
     "mounts": Subject(
         _mounts,
@@ -249,6 +276,15 @@ SUBJECTS: dict[str, Subject] = {
             Example("a path that is not absolute", "shared"),
             Example("signs that a command line cannot name", "/our data"),
         ),
+    ),
+    "lustre_capacity": Subject(_lustre_capacity, (Example("neither 1200 nor a multiple of 2400", 3600),)),
+    "lustre_throughput": Subject(
+        _lustre_throughput,
+        (
+            Example("a throughput, with SCRATCH_2", 250, {"deployment_type": "SCRATCH_2"}),
+            Example("none that the deployment type has", 0, {"deployment_type": "PERSISTENT_2"}),
+        ),
+        frozenset({"deployment_type"}),
     ),
     "scripts": Subject(
         _scripts,
@@ -318,10 +354,7 @@ SUBJECTS: dict[str, Subject] = {
             ),
             Example(
                 "an image for another driver",
-                {
-                    "preset": "none",
-                    "image": "example.com/own:2.9.0-neuronx-py312-sdk2.30.0-ubuntu24.04",
-                },
+                {"preset": "none", "image": _IMAGE},
                 {"directory": "/opt/trainium", "sdk": "2.29.1"},
             ),
             Example(

@@ -247,6 +247,8 @@ class Account:
         output, errors = self.start(module, arguments, check).communicate(timeout=120)
         assert "Traceback" not in output + errors, errors
         result: Result = json.loads(output)
+        # A warning through AnsibleAWSModule makes Ansible say that something is deprecated, which no user can change.
+        assert "deprecations" not in result, result["deprecations"]
         return result
 
     def efa(self, check: bool = False, **changes: Any) -> Result:

@@ -218,7 +218,7 @@ def warm_python(*more: str) -> str:
     log = folder / "log"
     with log.open("w") as stream:
         server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), str(path), *more],
+            [sys.executable, str(Path(__file__).resolve()), "serve", str(path), *more],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -235,5 +235,15 @@ def warm_python(*more: str) -> str:
     return str(client)
 
 
+def main() -> None:
+    """``serve SOCKET MODULE...``, or ``run COMMAND...`` with such an interpreter's path in TRAINIUM_WARM_PYTHON."""
+    command, *arguments = sys.argv[1:]
+    if command == "serve":
+        serve(arguments[0], arguments[1:])
+    else:
+        os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
+        sys.exit(subprocess.run(arguments, check=False).returncode)
+
+
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2:])
+    main()

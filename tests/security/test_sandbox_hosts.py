@@ -44,7 +44,7 @@ class Machine:
         self.reconciler = Reconciler(Paths(folder))
 
     def podman(self, *arguments: Any, **_options: Any) -> str:
-        if arguments[-1].startswith("localhost/"):
+        if arguments[0] == "run" and arguments[-1].startswith("localhost/"):
             self.done.append("start")
             self.started = arguments
         return '[{"network_interface": "podman7"}]' if "inspect" in arguments else ""

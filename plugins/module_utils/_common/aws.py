@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
+    from botocore.paginate import PageIterator
     from botocore.parsers import ResponseParserError
 
 from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
@@ -108,12 +109,32 @@ def passing_over(*codes: str) -> Iterator[None]:
             raise
 
 
+def checked(answer: Item) -> Item:
+    """The answer of a call as it is, if it is one of AWS.
+
+    A page that is well-formed XML, and any page in place of JSON, is read as an answer without fields, as if nothing
+    were there. Where AWS's own has none, it still has the number of the request.
+    """
+    if not set(answer) - {"ResponseMetadata"} and not answer.get("ResponseMetadata", {}).get("RequestId"):
+        raise ResponseParserError("the answer has nothing that AWS's would have")
+    return answer
+
+
 def pages(client: Client, operation: str, **request: Any) -> Item:
     """All pages of a describe call, each retried when throttled."""
 
+    class Pages(PageIterator):
+        def __iter__(self) -> Iterator[Item]:
+            try:
+                yield from map(checked, super().__iter__())
+            except KeyError as error:  # The outermost element, for which botocore looks in answers of IAM.
+                raise ResponseParserError(f"the answer has no {error}") from error
+
     @retried
     def collect() -> Item:
-        return dict(client.get_paginator(operation).paginate(**request).build_full_result())
+        paginator = client.get_paginator(operation)
+        paginator.PAGE_ITERATOR_CLS = Pages
+        return dict(paginator.paginate(**request).build_full_result())
 
     return collect()
 

@@ -38,3 +38,8 @@ def one_line(error: BaseException) -> str:
 def unforeseen(error: BaseException) -> str:
     """A sentence for an error that nobody foresaw."""
     return f"an error that should not be: {type(error).__name__}: {one_line(error)}; please report it"
+
+
+def sentence_of(error: BaseException) -> str:
+    """What the user is told of any error."""
+    return str(error) if isinstance(error, TrainiumError) else unforeseen(error)

@@ -12,18 +12,23 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    checked,
+    one_call,
+    pages,
+    retried,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Goal, wait_until
 
 
 @one_call("list the file systems")
-@retried
 def describe_all(client: Client) -> list[Item]:
     """Every ``FileSystems[]`` item of the region; neither service has filters."""
-    found = client.get_paginator("describe_file_systems").paginate().build_full_result()
-    return list(found.get("FileSystems", ()))
+    return list(pages(client, "describe_file_systems").get("FileSystems", ()))
 
 
 @one_call("describe the file system")
@@ -31,7 +36,7 @@ def describe_all(client: Client) -> list[Item]:
 def describe_one(client: Client, **which: Any) -> Item | None:
     """The file system that the service's own parameters name; None when there is none."""
     try:
-        found = client.describe_file_systems(**which)["FileSystems"]
+        found = checked(client.describe_file_systems(**which))["FileSystems"]
     except aws.ClientError as error:
         if error.response["Error"]["Code"] == "FileSystemNotFound":
             return None

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+
 
 def read_record(path: str | Path) -> dict[str, Any] | None:
     """The dictionary in a JSON file; None where there is none that can be read."""
@@ -18,6 +20,15 @@ def read_record(path: str | Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def write_record(path: str | Path, record: dict[str, Any]) -> None:
+    """A JSON file with that dictionary, in its folder. Raises TrainiumError."""
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        replace(path, json.dumps(record, sort_keys=True).encode())
+    except OSError as error:
+        raise TrainiumError(f"{path} cannot be written ({error.strerror}); look at its disk") from error
 
 
 def tail(path: str, size: int) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -19,6 +19,11 @@ OWNER_TAG = "trainium:owner"
 SET_TAG = "trainium:set"
 # Which launch of the set an instance comes from.
 GENERATION_TAG = "trainium:generation"
+# On a file system that is to be kept, or was kept once: teardown keeps it, until it is told to delete it.
+KEEP_TAG = "trainium:keep"
+# Whose place in the order of nodes an instance has taken; on one that was ended for that, which place was its own.
+PLACE_TAG = "trainium:place"
+VACATED_TAG = "trainium:vacated"
 # What CloudFormation and ParallelCluster put on the resources of their stacks.
 STACK_TAGS = ("aws:cloudformation:stack-name", "parallelcluster:cluster-name")
 # A session of a role has another name each time; that of the Identity Center has the user's. So has role network.
@@ -53,11 +58,18 @@ def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called
             f"belongs to the cluster {tags[CLUSTER_TAG]}" if CLUSTER_TAG in tags else f"carries no tag {CLUSTER_TAG}"
         )
         raise TrainiumError(f"{called} {whose}; take another name")
-    theirs, mine = (_SESSION.sub(r"\1", owner or "") for owner in (tags.get(OWNER_TAG), params.get("owner")))
-    if theirs and mine and theirs != mine:
+    if is_of_another(tags, params):
+        theirs, mine = (_SESSION.sub(r"\1", owner) for owner in (tags[OWNER_TAG], params["owner"]))
         raise TrainiumError(
             f"{called} belongs to {theirs}, and you are {mine}; take another name, or give their owner to act for them"
         )
+
+
+def is_of_another(tags: Mapping[str, str], params: Mapping[str, Any]) -> bool:
+    """Whether it carries the tag of another owner; what has none is nobody's, and where no ``owner`` is given nobody
+    is another."""
+    theirs, mine = (_SESSION.sub(r"\1", owner or "") for owner in (tags.get(OWNER_TAG), params.get("owner")))
+    return bool(theirs and mine and theirs != mine)
 
 
 def check_owner(tags: Mapping[str, str], params: Mapping[str, Any], called: str) -> None:
@@ -81,6 +93,25 @@ def of_cluster(items: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) ->
     cluster, name = params["cluster_name"], params.get("name")
     tagged = [(item, tags_of(item)) for item in items]
     return [item for item, tags in tagged if tags.get(CLUSTER_TAG) == cluster and name in (None, tags.get("Name"))]
+
+
+def of_owner(items: Sequence[Mapping[str, Any]], params: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Those of the owner alone where there are any: others of the same tags may be anybody's, and are in no way."""
+    mine = [item for item in items if is_owner(tags_of(item), params)]
+    return mine or items
+
+
+def keep_tags(tags: Mapping[str, str], keep: bool | None) -> dict[str, str]:
+    """The tag that says whether teardown keeps what has ``tags``, where it changes; nobody said anything with None."""
+    if keep and tags.get(KEEP_TAG) != "true":
+        return {KEEP_TAG: "true"}
+    # Overwritten and not removed, as to remove tags of clusters would take a right more.
+    return {KEEP_TAG: "false"} if keep is False and tags.get(KEEP_TAG) == "true" else {}
+
+
+def is_kept(tags: Mapping[str, str], keep: bool | None) -> bool:
+    """Whether teardown keeps what has ``tags``; ``keep`` is None where nobody said anything."""
+    return bool(keep or (keep is None and tags.get(KEEP_TAG) == "true"))
 
 
 def is_of_a_stack(tags: Mapping[str, str]) -> bool:

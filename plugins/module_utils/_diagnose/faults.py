@@ -85,7 +85,7 @@ FAULTS: tuple[Fault, ...] = (
         "The queue of Volcano does not take jobs: it is closed, or does not exist.",
         "Open it (vcctl queue operate --action open --name <queue>), run playbooks/nodes.yml, or set another "
         "trainium_queue.",
-        (("can only submit job to queue with state",), ("queue", "status is `closed`"), ("unable to find job queue",)),
+        (("can only submit job to queue with state",), ("queue", "status is `clos"), ("unable to find job queue",)),
     ),
     Fault(
         "access denied by Kubernetes",
@@ -97,7 +97,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "image cannot be pulled",
         "The container image does not exist under this name, or the nodes may not read its registry.",
-        "Correct image in trainium_training, push the image, or let the node role read the repository.",
+        "Correct image in trainium_training (of an add-on, eks_addons_mirrors), push the image, or let the node role "
+        "read the repository.",
         (("imagepullbackoff",), ("errimagepull",), ("invalidimagename",), ("failed to pull image",)),
     ),
     Fault(
@@ -107,6 +108,50 @@ FAULTS: tuple[Fault, ...] = (
         "Read its message with kubectl describe pod; for EFA's plugin run playbooks/nodes.yml, which installs a "
         "release that runs.",
         (("createcontainerconfigerror",), ("container has runasnonroot",)),
+    ),
+    Fault(
+        "add-on does not run",
+        "A container of an add-on ends again and again, or what makes its pods is not allowed to.",
+        "Read its log (kubectl --namespace kube-system logs POD --previous) and kubectl describe pod; "
+        "playbooks/nodes.yml brings the release that fits.",
+        (("crashloopbackoff",), ("-system: ", "failed with code"), ("-system: ", "cannot make its pods")),
+    ),
+    Fault(
+        "no Lustre client",
+        "A node cannot mount FSx for Lustre: it has no client of Lustre for its kernel.",
+        "Leave eks_cluster_lustre true and let the node be replaced, or install lustre-client in an image of your own; "
+        "see cloud-init-output.log of the node.",
+        (
+            ("mount.lustre", "no such device"),
+            ("are the lustre modules loaded",),
+            ("unknown filesystem type", "lustre"),
+        ),
+    ),
+    Fault(
+        "Lustre not reached",
+        "A node does not reach the file system of FSx for Lustre: a security group does not let port 988 and ports "
+        "1018 to 1023 in, the node gives packets another source port (SNAT), or the file system is not there any more.",
+        "Give the file system the security group of the nodes, as the role network does, or let those ports in from "
+        "it, and see aws fsx describe-file-systems.",
+        (
+            ("is the mgs running",),
+            ("mount.lustre", "timed out"),
+        ),
+    ),
+    Fault(
+        "FailedMount",
+        "A node cannot mount a volume of the pod: the driver of the storage does not run there, the name of the file "
+        "system is wrong, or what is mounted does not exist.",
+        "Wait some minutes, as on a new node it passes by itself; then read its other events with kubectl describe "
+        "pod, and the log of the driver on its node; playbooks/nodes.yml installs that of FSx for Lustre.",
+        (
+            ("unable to attach or mount volumes",),
+            ("mountvolume.setup failed", "deadlineexceeded"),
+            ("not found in the list of registered csi drivers",),
+            ("mount.lustre", "the correct filesystem name"),
+            ("mountvolume.setup failed", "configmap", "not found"),
+            ("mountvolume.setup failed", "secret", "not found"),
+        ),
     ),
     Fault(
         "claim pending",
@@ -120,11 +165,23 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
+        "node of Kubernetes lost",
+        "A node of the cluster has not answered its control plane for most of a minute or longer.",
+        "Wait: its pods are made anew where there is room, or there when it answers again; see kubectl get nodes and "
+        "the status checks of its instance, and end that one if it stays silent.",
+        (("nodenotready",), ("its node", "does not answer"), ("of kubernetes", "do not answer")),
+    ),
+    Fault(
         "Unschedulable",
         "No node of the cluster has what the pod asks for; the counts say of how many nodes what is missing.",
         "Wait until another job ends, add nodes (trainium_node_count), or see why the device plugins do not offer the "
         "devices: kubectl describe node.",
-        ((" nodes are available",), ("tasks in gang unschedulable",), ("pod group is not ready",)),
+        (
+            (" nodes are available",),
+            ("tasks in gang unschedulable",),
+            ("pod group is not ready",),
+            ("device plugins do not offer",),
+        ),
     ),
     Fault(
         "quota exceeded",

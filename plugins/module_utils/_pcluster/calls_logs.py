@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, passing_over, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, pages, passing_over, retried
 
 Client = Any
 Item = dict[str, Any]
@@ -14,8 +14,7 @@ Item = dict[str, Any]
 @one_call("list the log groups")
 def log_groups(client: Client, prefix: str) -> list[str]:
     """Names of the log groups that begin so."""
-    pages = client.get_paginator("describe_log_groups")
-    found = retried(lambda: pages.paginate(logGroupNamePrefix=prefix).build_full_result())()
+    found = pages(client, "describe_log_groups", logGroupNamePrefix=prefix)
     return [group["logGroupName"] for group in found.get("logGroups", ())]
 
 
@@ -29,8 +28,7 @@ def delete_log_group(client: Client, name: str) -> None:
 @one_call("list the log streams")
 def log_streams(client: Client, group: str) -> list[Item]:
     """The streams of a group: ``logStreamName``, times in milliseconds."""
-    pages = client.get_paginator("describe_log_streams")
-    return list(retried(lambda: pages.paginate(logGroupName=group).build_full_result())().get("logStreams", ()))
+    return list(pages(client, "describe_log_streams", logGroupName=group).get("logStreams", ()))
 
 
 @one_call("read the log")

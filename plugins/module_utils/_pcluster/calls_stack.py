@@ -10,7 +10,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, pages, retried
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import begins
 
 Client = Any
@@ -37,8 +37,8 @@ def describe_stack(client: Client, name: str) -> Item | None:
 @one_call("list the stacks")
 def stack_ids(client: Client, name: str) -> list[str]:
     """The ARNs of every stack that has or had a name; CloudFormation remembers deleted ones for 90 days."""
-    found = retried(lambda: client.get_paginator("list_stacks").paginate().build_full_result())()
-    return [stack["StackId"] for stack in found.get("StackSummaries", ()) if stack["StackName"] == name]
+    found = pages(client, "list_stacks").get("StackSummaries", ())
+    return [stack["StackId"] for stack in found if stack["StackName"] == name]
 
 
 @one_call("list the stack's events")

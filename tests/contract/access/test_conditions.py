@@ -13,7 +13,9 @@ from tests.contract.conftest import REPOSITORY, policy
 
 Item = dict[str, Any]
 NAMES = sorted(path.stem for path in (REPOSITORY / "docs" / "iam").glob("*.json"))
-READS = re.compile(r"[a-z0-9-]+:(Describe|Get|List|Filter|Query|Scan|Simulate|ReEncrypt|Decrypt|Generate)")
+READS = re.compile(
+    r"[a-z0-9-]+:(Describe|Get|List|Filter|Query|Scan|Simulate|BatchGet|BatchCheck|ReEncrypt|Decrypt|Generate)"
+)
 TAG = re.compile(r"(aws:(Resource|Request)Tag|iam:ResourceTag|ssm:resourceTag|aws:TagKeys)")
 # Where a name or a path binds a resource, and not a tag: those of clusters, of ParallelCluster, of AWS's own roles.
 OURS = re.compile(
@@ -29,9 +31,11 @@ OURS = re.compile(
 UNBOUND = {
     "capacity": {"TagWhatIsReserved"},
     "nodes": {"LaunchFrom", "LaunchInto", "LaunchIntoReservations", "LendItToVolumes"},
+    "ecr": {"EncryptWithAKey"},
+    "teardown": {"GiveItsKeysBack"},
     "efs": {"LetEfsMakeItsRole", "LetEfsUseTheNetwork"},
     "eks": {"LaunchByATemplate", "LaunchInto"},
-    "fsx": {"LetFSxMakeItsRoles"},
+    "fsx": {"EncryptWithAKey", "LetFSxMakeItsRoles"},
     "image": {"DeleteTheirSnapshots", "EndItsSubscription", "MakeItsStack"},
     "parallelcluster": {
         *("MakeNodesAndTheirNetwork", "MakeSecurityGroups", "MakeSharedFileSystems", "NameTheNodes"),
@@ -77,6 +81,8 @@ def request(statement: Item, action: str, wrong: tuple[str, str] | None = None) 
             tags[name] = value
         else:
             context[key] = [value]
+            # Compared with a tag of what is there.
+            tags.update(dict.fromkeys(re.findall(r"\$\{aws:ResourceTag/([^}]*)\}", values[0]), "value"))
     arn = sample(listed(statement["Resource"])[0])
     return {"action": sample(action), "resources": [(arn, tags)], "context": context}
 
@@ -161,6 +167,20 @@ def test_nobody_makes_another_cluster_s_resource_their_own(name: str) -> None:
     ):
         context = {f"aws:RequestTag/{key}": [value] for key, value in given.items()}
         assert allowed(policy(name), {"action": "ec2:CreateTags", "resources": there, "context": context}) == may
+
+
+@pytest.mark.parametrize("name", ["network", "nodes", "node-image"])
+def test_nobody_makes_an_image_of_a_node(name: str) -> None:
+    """Its disk has the keys of the cluster, and what jobs have written."""
+    for role, may in (("image", True), ("head", False), ("compute", False)):
+        there = [
+            ("arn:aws:ec2:us-west-2:1:instance/i-0123456789abcdef0", {"trainium:cluster": "a", "trainium:role": role})
+        ]
+        tags = {"aws:RequestTag/trainium:role": ["image"]}
+        for action, context in (("ec2:CreateImage", {}), ("ec2:CreateTags", tags)):
+            known = action in {one for statement in policy(name) for one in statement["Action"]}
+            need = {"action": action, "resources": there, "context": context}
+            assert allowed(policy(name), need) == (may and known)
 
 
 def test_who_builds_images_replaces_no_script_of_nodes() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -17,6 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan imp
 
 from sandbox.emulator.access.permissions import S3
 from tests.contract.conftest import REGION, REPOSITORY, Account, actions, idle, policy
+from tests.contract.ecr.program import builder
 
 Item = dict[str, Any]
 LONGEST = 6144  # characters of a managed policy, without white space ("IAM and AWS STS quotas")
@@ -28,12 +30,18 @@ PERMISSIONS = {
     *("s3:DeleteObjectVersion", "s3:GetObjectVersion"),
     *(f"s3:{action}" for action in S3.values()),
 }
-MODELS = {"elasticfilesystem": "efs", "servicequotas": "service-quotas"}
+MODELS = {
+    "elasticfilesystem": ["efs"],
+    "elasticloadbalancing": ["elb", "elbv2"],
+    "servicequotas": ["service-quotas"],
+}
 
 
 @functools.cache
 def operations(service: str) -> set[str]:
-    return set(botocore.session.get_session().get_service_model(MODELS.get(service, service)).operation_names)
+    session = botocore.session.get_session()
+    models = [session.get_service_model(name) for name in MODELS.get(service, [service])]
+    return {name for model in models for name in model.operation_names}
 
 
 def is_known(action: str) -> bool:
@@ -81,6 +89,11 @@ def test_file_systems_of_fsx(cloud: Account) -> None:
         assert "not authorized to perform" in user.without(sid, "fsx_lustre", **wanted)
     user.run("fsx_lustre", **wanted)
     user.run("fsx_lustre", **{**wanted, "name": "linked"}, import_path="s3://bucket/in")
+    key = cloud.client("kms").create_key()["KeyMetadata"]["KeyId"]
+    own = {**wanted, "name": "own", "kms_key_id": key}
+    own.update(deployment_type="PERSISTENT_2", per_unit_storage_throughput=125)
+    assert "not authorized to perform: kms:" in user.without("EncryptWithAKey", "fsx_lustre", **own)
+    user.run("fsx_lustre", **own)
     user.run("fsx_lustre", **wanted, tags={"team": "speech"}, data_compression="NONE")
     theirs = cloud.client("fsx").create_file_system(
         FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=cloud.subnets[:1], LustreConfiguration={}
@@ -116,6 +129,37 @@ def test_file_systems_of_efs(cloud: Account) -> None:
     user.run("efs_file_system", cluster_name="c1", state="absent")
     assert [item["FileSystemId"] for item in cloud.client("efs").describe_file_systems()["FileSystems"]] == [theirs]
     user.check_use()
+
+
+def test_images_of_trainings(cloud: Account, tmp_path: Path) -> None:
+    user = User(cloud, "ecr")
+    wanted = {"name": "trainium/c1/training", "cluster_name": "c1", "dockerfile": "FROM base\n"}
+    wanted["kms_key_id"] = cloud.client("kms").create_key()["KeyMetadata"]["KeyId"]
+    cloud.environment.update(builder(cloud, tmp_path))
+    for sid in ("LookAtImages", "LogInToTheRegistry", "MakeARepositoryWithItsTag", "TagWhatIsMade", "EncryptWithAKey"):
+        assert "not authorized to perform" in user.without(sid, "ecr_image", **wanted)
+        for one in cloud.client("ecr").describe_repositories()["repositories"]:
+            cloud.client("ecr").delete_repository(repositoryName=one["repositoryName"], force=True)
+    user.run("ecr_image", **wanted)
+    user.run("ecr_image", **wanted, tags={"team": "speech"})
+    tags = [{"Key": "trainium:cluster", "Value": "c1"}]
+    # What carries no tag and lies elsewhere cannot be made the cluster's, and nobody deletes one with this policy.
+    for name in ("theirs", "trainium/c1/training"):
+        arn = cloud.client("ecr").describe_repositories()["repositories"][0]["repositoryArn"].partition("/")[0]
+        if name == "theirs":
+            cloud.client("ecr").create_repository(repositoryName=name)
+            with pytest.raises(Exception, match=r"AccessDenied.*ecr:TagResource"):
+                user.client("ecr").tag_resource(resourceArn=f"{arn}/{name}", tags=tags)
+        with pytest.raises(Exception, match=r"AccessDenied.*ecr:DeleteRepository"):
+            user.client("ecr").delete_repository(repositoryName=name, force=True)
+        with pytest.raises(Exception, match=r"AccessDenied.*ecr:PutImageTagMutability"):
+            user.client("ecr").put_image_tag_mutability(repositoryName=name, imageTagMutability="MUTABLE")
+    # What a program asks of the registry is no call of the API.
+    pushing = {action for one in policy("ecr") if one["Sid"] in ("PushImages", "PullBases") for action in one["Action"]}
+    # These were refused.
+    refused = {"ecr:DeleteRepository", "ecr:PutImageTagMutability"}
+    assert cloud.api.used("ecr") - refused == actions("ecr") - pushing
+    assert idle(cloud.api.needs("ecr"), "ecr") == ["PushImages", "PullBases"]
 
 
 def test_capacity_reservations(cloud: Account) -> None:

@@ -208,7 +208,7 @@ def test_an_inventory_without_a_source_of_ours_is_refused(tmp_path: Path) -> Non
     assert f"export ANSIBLE_CONFIG={REPOSITORY}/ansible.cfg" in " ".join((done.stdout + done.stderr).split())
 
 
-@pytest.mark.parametrize("name", ["compute", "nodes", "training", "update_nodes", "validate"])
+@pytest.mark.parametrize("name", ["compute", "nodes", "replace", "training", "update_nodes", "validate"])
 def test_what_works_on_nodes_looks_first_whose_they_are(name: str) -> None:
     first = yaml.safe_load((REPOSITORY / f"playbooks/{name}.yml").read_text(encoding="utf-8"))[0]
     assert first["hosts"] == "localhost"
@@ -239,6 +239,19 @@ def test_a_cluster_without_nodes_is_no_success(tmp_path: Path, name: str) -> Non
     assert "The inventory shows no node of the cluster trainium in us-east-1; run site.yml" in text
 
 
+def test_while_the_head_is_stopped_nothing_is_made_on_another_node(tmp_path: Path) -> None:
+    """As the inventory shows it: Slurm's controller would be made anew there."""
+    node = {"ansible_connection": "local", "head_state": "stopped"}
+    group = {"hosts": {"ip-192-0-2-6": node}}
+    groups = {"compute": group, "cluster_trainium": group, "head": {}}
+    (tmp_path / "stopped.json").write_text(json.dumps({"all": {"children": groups}}), encoding="utf-8")
+    options = ("-i", "stopped.json", "-e", "trainium_region=us-east-1", "-e", "trainium_lease=false")
+    done = play(tmp_path, *options, str(PLAYBOOK.with_name("nodes.yml")))
+    assert done.returncode == 2
+    text = " ".join((done.stdout + done.stderr).split())
+    assert "has Slurm's controller is stopped, and its queue is on it; run compute.yml or site.yml, which st" in text
+
+
 def test_a_source_of_one_line_serves_in_an_empty_folder(cloud: Account, tmp_path: Path) -> None:
     """As README says it for whoever has the collection from Galaxy."""
     (tmp_path / "nodes.yml").write_text("plugin: trainium.cluster.nodes\n", encoding="utf-8")
@@ -264,7 +277,7 @@ def test_a_source_of_one_line_serves_in_an_empty_folder(cloud: Account, tmp_path
         )
         assert done.returncode == 0, done.stdout + done.stderr
         said[bool(options)] = " ".join(done.stdout.split())
-    assert "There is no head node that could be asked for its queue" in said[True]
+    assert "No head node runs that could be asked for its queue" in said[True]
     assert "no source of the inventory is of the plugin trainium.cluster.nodes; name one with -i" in said[False]
 
 

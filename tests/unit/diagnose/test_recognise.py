@@ -85,8 +85,57 @@ LINES = [
         "head",
     ),
     (
+        "add-on does not run",
+        "kube-system: fsx-csi-node-x2k4p: CrashLoopBackOff: back-off 5m0s restarting failed container=fsx-plugin",
+        "head",
+    ),
+    (
+        "no Lustre client",
+        (
+            'MountVolume.SetUp failed for volume "bert" : rpc error: code = Internal desc = Could not mount "fs-0a" '
+            'at "/var/lib/kubelet/a": mount failed: exit status 19 Output: mount.lustre: mount fs-0a at '
+            "/var/lib/kubelet/a failed: No such device Are the lustre modules loaded?"
+        ),
+        "head",
+    ),
+    (
+        "Lustre not reached",
+        (
+            'MountVolume.SetUp failed for volume "bert" : rpc error: code = Internal desc = Could not mount "fs-0a" at '
+            '"/var/lib/kubelet/a": mount failed: exit status 5 Output: mount.lustre: mount fs-0a at /var/lib/kubelet/a '
+            "failed: Input/output error Is the MGS running?"
+        ),
+        "head",
+    ),
+    (
+        "FailedMount",
+        'MountVolume.SetUp failed for volume "a" : rpc error: code = DeadlineExceeded desc = context deadline exceeded',
+        "head",
+    ),
+    (
+        "FailedMount",
+        (
+            "Unable to attach or mount volumes: unmounted volumes=[shared], unattached volumes=[job shared]: timed out "
+            "waiting for the condition"
+        ),
+        "head",
+    ),
+    (
+        "FailedMount",
+        (
+            'MountVolume.SetUp failed for volume "bert" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: '
+            "driver name fsx.csi.aws.com not found in the list of registered CSI drivers"
+        ),
+        "head",
+    ),
+    (
         "claim pending",
         'persistentvolumeclaim "fsx-claim" not found',
+        "head",
+    ),
+    (
+        "node of Kubernetes lost",
+        "lost-0123456789ab-1-x2k4p: its node ip-10-77-0-9.us-west-2.compute.internal does not answer",
         "head",
     ),
     (

@@ -15,6 +15,7 @@ from sandbox.emulator.access.statements import allowed
 
 ROOT = Path(__file__).resolve().parents[3]
 EC2, IAM = "arn:aws:ec2:us-west-2:123456789012:", "arn:aws:iam::123456789012:"
+ECR = "arn:aws:ecr:us-west-2:123456789012:repository/"
 CASES = [
     ("nodes", "ec2:TerminateInstances", f"{EC2}instance/i-1", True),
     ("nodes", "ec2:GetConsoleOutput", f"{EC2}instance/i-1", True),
@@ -30,6 +31,9 @@ CASES = [
     ("efs", "elasticfilesystem:CreateMountTarget", "arn:aws:elasticfilesystem:us-west-2:1:file-system/fs-1", True),
     ("capacity", "ec2:CancelCapacityReservation", f"{EC2}capacity-reservation/cr-1", True),
     ("eks", "eks:CreateCluster", "*", False),
+    ("ecr", "ecr:CreateRepository", f"{ECR}trainium/bert/training", False),
+    ("ecr", "ecr:PutImage", f"{ECR}trainium/bert/training", True),
+    ("teardown", "ecr:DeleteRepository", f"{ECR}trainium/bert/training", True),
 ]
 BY_TEMPLATE = {"ec2:LaunchTemplate": [f"{EC2}launch-template/lt-1"]}
 # What a launch may make, and what another call of EC2 may.
@@ -66,6 +70,7 @@ def test_it_is_for_one_cluster(name: str, action: str, arn: str, there: bool) ->
             *("network", "ssm:PutParameter"),
             *(f"arn:aws:ssm:us-west-2:123456789012:parameter/trainium/{one}/lease" for one in ("bert", "bert-2")),
         ),
+        ("ecr", "ecr:DescribeImages", *(f"{ECR}trainium/{one}/training" for one in ("bert", "bert-2"))),
         ("sessions", "iam:DeleteRole", *(f"{IAM}role/trainium/us-west-2/{one}/a" for one in ("bert", "bert-2"))),
     ],
 )
@@ -115,10 +120,32 @@ def test_interfaces_of_pods_are_those_of_the_cluster() -> None:
         assert allowed(statements("teardown"), need) == may
 
 
+@pytest.mark.parametrize(
+    ("action", "arn"),
+    [
+        ("ec2:DeleteSecurityGroup", f"{EC2}security-group/sg-1"),
+        ("elasticloadbalancing:DeleteLoadBalancer", "arn:aws:elasticloadbalancing:us-west-2:1:loadbalancer/a1"),
+        ("elasticloadbalancing:DeleteTargetGroup", "arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/a/1"),
+    ],
+)
+def test_what_kubernetes_made_is_that_of_the_cluster(action: str, arn: str) -> None:
+    for tags, may in (
+        ({"kubernetes.io/cluster/bert": "owned"}, True),
+        ({"kubernetes.io/cluster/bert": "shared"}, False),
+        ({"kubernetes.io/cluster/bert-2": "owned"}, False),
+        ({"elbv2.k8s.aws/cluster": "bert"}, True),
+        ({"elbv2.k8s.aws/cluster": "bert-2"}, False),
+        ({}, False),
+    ):
+        need = {"action": action, "resources": [(arn, tags)], "context": {}}
+        assert allowed(statements("teardown"), need) == may
+
+
 def test_it_names_what_changes_something_and_is_not_bound() -> None:
-    said = bound("bert", "network", "nodes", "teardown", "eks").stderr
+    said = bound("bert", "network", "nodes", "teardown", "eks", "ecr").stderr
     assert "in network.json" not in said
-    assert "in teardown.json" not in said
+    assert "in teardown.json: GiveItsKeysBack;" in said
+    assert "in ecr.json: EncryptWithAKey;" in said
     assert (
         "Not bound to bert in nodes.json: LaunchFrom, LetEc2MakeItsSpotRole, EncryptWithAKey, LendItToVolumes; "
         "see docs/security.md.\n" in said
