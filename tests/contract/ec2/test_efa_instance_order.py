@@ -76,3 +76,15 @@ def test_those_that_leave_go_before_newer_ones_and_no_others_with_them(cloud: Ac
     fewer = cloud.efa(count=2, allow_shrink=True, leaving=nodes[1:2])
     assert (fewer["terminated"], fewer["instance_ids"]) == (nodes[1:2], [nodes[0], nodes[2]])
     assert not cloud.efa(count=2, allow_shrink=True, leaving=[])["changed"]
+
+
+def test_nodes_are_launched_again_when_ec2_shows_the_earlier_ones_no_more(cloud: Account) -> None:
+    evening = cloud.efa(count=2)["instance_ids"]
+    cloud.efa(state="absent")
+    # Terminated instances, and with them the generation, are shown for about an hour; the token is remembered for longer.
+    keys = {tag["Key"] for item in cloud.instances("terminated") for tag in item["Tags"]}
+    cloud.client("ec2").delete_tags(Resources=evening, Tags=[{"Key": key} for key in keys])
+    morning = cloud.efa(count=2)
+    assert [attempt["outcome"] for attempt in morning["attempts"]] == ["replayed", "launched"]
+    assert len(morning["instance_ids"]) == 2
+    assert not set(morning["instance_ids"]) & set(evening)
