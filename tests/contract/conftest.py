@@ -85,7 +85,7 @@ class Api:
         return {"Content-Type": "application/json", token.HEADER: self._token}
 
     def _request(self, method: str, path: str, body: Any = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             connection.request(method, path, json.dumps(body), self.headers)
             return json.loads(connection.getresponse().read())
@@ -130,7 +130,7 @@ class Api:
 
     def stop(self) -> None:
         self._process.terminate()
-        self._process.wait(timeout=240)
+        self._process.wait(timeout=600)
         self._folder.cleanup()
 
 
@@ -211,7 +211,7 @@ class Account:
         iam.create_instance_profile(InstanceProfileName=name)
         iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
         request = {"ImageId": self.image, "MinCount": 1, "MaxCount": 1, "IamInstanceProfile": {"Name": name}}
-        deadline, said = time.monotonic() + 30, ""
+        deadline, said = time.monotonic() + 300, ""
         while "DryRunOperation" not in said:
             assert time.monotonic() < deadline, said
             with pytest.raises(ClientError) as caught:
@@ -244,7 +244,7 @@ class Account:
 
     def run(self, module: str, arguments: dict[str, Any], check: bool = False) -> Result:
         """The module's result; fails the test when it printed a traceback or nothing."""
-        output, errors = self.start(module, arguments, check).communicate(timeout=120)
+        output, errors = self.start(module, arguments, check).communicate(timeout=600)
         assert "Traceback" not in output + errors, errors
         result: Result = json.loads(output)
         # A warning through AnsibleAWSModule makes Ansible say that something is deprecated, which no user can change.
@@ -267,7 +267,7 @@ class Account:
         """SIGKILL for efa_instance as soon as the API has seen a call."""
         # The very process is to be killed, not what stands for it.
         process = self.start("efa_instance", arguments, python=sys.executable)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not self.api.calls(action):
             assert process.poll() is None, "the module ended before the call"
             assert time.monotonic() < deadline, f"no {action}"

@@ -54,7 +54,7 @@ def play(folder: Path, tasks_from: list[str], definition: dict[str, Any]) -> sub
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "-vvv", "--diff"]
     command += ["-e", f"@{extra}", str(playbook)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=180)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def play(folder: Path, training: dict[str, Any], event: str) -> subprocess.Compl
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
     command += [str(ROOT / "playbooks" / "report.yml"), "-e", json.dumps(known)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False, timeout=600)
 
 
 def written(folder: Path) -> set[str]:

@@ -57,7 +57,7 @@ class Network:
 
     def run(self, where: str, *words: str) -> str:
         done = subprocess.run(
-            self.command(where, *words), capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=60
+            self.command(where, *words), capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=600
         )
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout

@@ -55,7 +55,7 @@ def emulator() -> Iterator[Api]:
 
 
 def ask(api: Api, method: str, path: str, headers: dict[str, str], body: str | None = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", api.port, timeout=300)
     try:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()

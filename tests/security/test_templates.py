@@ -204,7 +204,7 @@ class Bash:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=20,
+            timeout=300,
             check=False,
         )
 

@@ -203,7 +203,7 @@ def test_a_dataset_of_one_bucket(cloud: Account) -> None:
     )
     (file,) = user.run("dataset_source_info", source="s3://example-datasets/wiki/")["files"]
     # Whoever has the address acts for whoever has signed it.
-    with urllib.request.urlopen(unwrapped(file["url"]), timeout=30) as answer:  # noqa: S310
+    with urllib.request.urlopen(unwrapped(file["url"]), timeout=300) as answer:  # noqa: S310
         assert answer.read() == b"text"
     refused = cloud.run("dataset_source_info", {"source": "s3://others/wiki/"})
     assert "must not be read" in refused["msg"]

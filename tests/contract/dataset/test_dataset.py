@@ -62,7 +62,7 @@ class Host:
         return process
 
     def run(self, source: str, check: bool = False, **options: Any) -> Result:
-        output, errors = self.start(source, check, **options).communicate(timeout=60)
+        output, errors = self.start(source, check, **options).communicate(timeout=600)
         assert "Traceback" not in output + errors, output + errors
         result: Result = json.loads(output)
         return result
@@ -89,7 +89,7 @@ def host(tmp_path: Path) -> Host:
 
 
 def wait_until(condition: Any) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.01)
@@ -140,7 +140,7 @@ def test_a_process_that_is_killed_three_times_fetches_at_most_a_chunk_again_each
         enough = SIZE * number // 4
         wait_until(lambda enough=enough: server.total() >= enough)
         os.kill(victim, signal.SIGKILL)
-        output, _errors = process.communicate(timeout=30)
+        output, _errors = process.communicate(timeout=300)
         assert "was killed; run again" in json.loads(output)["msg"]
         assert host.names() == []
     server.pause = 0.0
@@ -185,7 +185,7 @@ def test_one_that_comes_later_waits_and_fetches_nothing(server: RangeServer, hos
     server.pause = 0.0
     second = host.done(f"{server.url}/data.bin", attempt=f"second-{os.getpid()}")
     assert second["fetched"] == 0
-    assert not json.loads(first.communicate(timeout=30)[0]).get("failed")
+    assert not json.loads(first.communicate(timeout=300)[0]).get("failed")
     assert server.total() == SIZE
 
 

@@ -34,7 +34,7 @@ def play(tmp_path: Path, *extra: str, **options: Any) -> subprocess.CompletedPro
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook), *extra]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=90)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
 
 
 def test_progress_is_on_the_screen(server: RangeServer, tmp_path: Path) -> None:

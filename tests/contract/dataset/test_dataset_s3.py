@@ -50,7 +50,7 @@ def fetch(tmp_path: Path, source: str, found: dict[str, Any], **options: Any) ->
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert "Signature" not in done.stdout
     result: dict[str, Any] = json.loads(done.stdout)

@@ -28,7 +28,7 @@ def listing(cloud: Account, folder: Path) -> dict[str, Any]:
     program = Path(sys.executable).with_name("ansible-inventory")
     command = [str(program), "-i", str(REPOSITORY / "inventory" / "nodes.yml"), "--list"]
     command += ["-e", "trainium_cluster_name=bert"]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600, check=True)
     inventory: dict[str, Any] = json.loads(done.stdout)
     return inventory
 
@@ -81,7 +81,7 @@ def test_those_that_leave_go_before_newer_ones_and_no_others_with_them(cloud: Ac
 def test_nodes_are_launched_again_when_ec2_shows_the_earlier_ones_no_more(cloud: Account) -> None:
     evening = cloud.efa(count=2)["instance_ids"]
     cloud.efa(state="absent")
-    # Terminated instances, and with them the generation, are shown for about an hour; the token is remembered for longer.
+    # Terminated instances, and so the generation, are shown for about an hour; the token is remembered for longer.
     keys = {tag["Key"] for item in cloud.instances("terminated") for tag in item["Tags"]}
     cloud.client("ec2").delete_tags(Resources=evening, Tags=[{"Key": key} for key in keys])
     morning = cloud.efa(count=2)

@@ -64,7 +64,7 @@ class Play:
 
     def run(self, *arguments: str) -> tuple[str, str]:
         process = self.start(*arguments)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, output + errors
         return output, errors
 
@@ -94,7 +94,7 @@ def test_check_mode_and_diff_reach_the_module(play: Play) -> None:
 
 def test_a_killed_play_launches_once(play: Play) -> None:
     process = play.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not play.cloud.api.calls("RunInstances"):
         assert process.poll() is None, "the play ended before the launch"
         assert time.monotonic() < deadline, "no launch"

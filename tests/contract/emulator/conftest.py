@@ -57,7 +57,7 @@ class Lab:
         return [instance for instance in every if not states or instance["State"]["Name"] in states]
 
     def wait(self, state: str) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while {instance["State"]["Name"] for instance in self.shown()} != {state}:
             assert time.monotonic() < deadline, self.shown()
             time.sleep(0.05)

@@ -29,7 +29,7 @@ def refused(call: Callable[..., Any], **arguments: Any) -> str:
 
 
 def gone(lab: Lab) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while interfaces(lab):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -41,7 +41,7 @@ def run(cluster: Cluster) -> Run:
             text=True,
             check=False,
             env=os.environ,
-            timeout=60,
+            timeout=600,
         )
         assert done.stdout, done.stderr
         result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -91,7 +91,7 @@ def play(cluster: Cluster, folder: Path, file: str = "main", *arguments: str, **
     }
     environment = {**os.environ, **nobody, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=200
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=600
     )
     return done.stdout + done.stderr
 

@@ -71,7 +71,7 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         done = controller.run(REPOSITORY / "playbooks" / f"{name}.yml", *options)
         assert done.returncode == 0, done.stdout + done.stderr
         # The lease is given back when the run has ended, and goes with the cluster.
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while (calls.read(ssm, parameter_name("bert")) or (FREE, 0))[0] != FREE:
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -28,7 +28,7 @@ def play(tmp_path: Path, child: list[Item], *extra: str, **options: Any) -> subp
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(tmp_path / "play.yml")]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path / "tmp"), "TRAINIUM_LOG_DIR": str(tmp_path)}
-    return subprocess.run([*command, *extra], capture_output=True, text=True, env=environment, check=False, timeout=90)
+    return subprocess.run([*command, *extra], capture_output=True, text=True, env=environment, check=False, timeout=600)
 
 
 def test_it_has_the_variables_of_the_run_and_those_that_come_before_them(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ from pathlib import Path
 from ansible_collections.trainium.cluster.plugins.action.internal.child_playbook import run_limited
 print(run_limited(['-c', {inner!r}], Path({str(tmp_path / "log")!r}), 3))
 """
-    done = subprocess.run([sys.executable, "-c", outer], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", outer], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout == "124\n"
     assert not Path("/proc", number.read_text(encoding="utf-8").strip()).exists()
 

@@ -33,7 +33,7 @@ def play(tmp_path: Path, timeout: int, variables: str) -> subprocess.CompletedPr
     inventory.write_text(f"node {variables}\n", encoding="utf-8")
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), str(playbook)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path), "ANSIBLE_HOST_KEY_CHECKING": "false"}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
 
 
 def closed_port() -> int:

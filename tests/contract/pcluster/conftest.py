@@ -104,7 +104,7 @@ class Site(Account):
         found: Item = self.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
         return found
 
-    def wait(self, name: str, status: str, seconds: float = 30) -> Item:
+    def wait(self, name: str, status: str, seconds: float = 300) -> Item:
         """The stack in its final state, which must be ``status``."""
 
         def ended() -> Item | None:
@@ -125,7 +125,7 @@ class Site(Account):
         ]
 
     @staticmethod
-    def until(look: Callable[[], Any], seconds: float = 30) -> Any:
+    def until(look: Callable[[], Any], seconds: float = 300) -> Any:
         """The first answer that is true; looks again and again."""
         deadline = time.monotonic() + seconds
         while not (found := look()):

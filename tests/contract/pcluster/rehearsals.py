@@ -25,7 +25,7 @@ def rehearse(site: Any, requests: list[tuple[str, dict[str, Any]]]) -> list[Answ
         env=site.variables,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

@@ -36,7 +36,7 @@ def diagnose(site: Site, folder: Path, *options: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -44,7 +44,7 @@ def test_the_nodes_of_a_cluster_by_their_names_in_slurm(site: Any, tmp_path: Pat
         env={**site.variables, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def run(tmp_path: Path, wait: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
 
 
 def test_a_wait_outlives_a_controller_that_is_busy(tmp_path: Path) -> None:

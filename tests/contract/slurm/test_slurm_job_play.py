@@ -89,7 +89,7 @@ def run(folder: Path, *extra: str, **options: Any) -> tuple[int, str, str]:
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
     command += ["-e", f"ansible_connection=local ansible_python_interpreter={warm_python()}", *extra]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=90)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
     assert "Traceback" not in done.stdout + done.stderr
     return done.returncode, done.stdout, done.stderr
 

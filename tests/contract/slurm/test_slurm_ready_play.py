@@ -46,7 +46,7 @@ def run(tmp_path: Path, arguments: str, *answers: str, check: bool = False) -> s
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
     command += ["-e", f"ansible_python_interpreter={warm_python()}", *(["--check"] if check else [])]
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
     assert "Traceback" not in done.stdout + done.stderr
     return done
 

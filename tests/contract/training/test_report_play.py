@@ -70,7 +70,7 @@ def play(head: Path, name: str, *arguments: str, **variables: Any) -> subprocess
     command += [str(REPOSITORY / "playbooks" / f"{name}.yml"), "-e", json.dumps(known), *arguments]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(head.parent / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     return subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=120
+        command, capture_output=True, text=True, env=environment, cwd=REPOSITORY, check=False, timeout=600
     )
 
 
@@ -152,7 +152,7 @@ def test_what_is_read_of_a_log_is_never_more_than_was_asked_for(tmp_path: Path, 
         log.symlink_to("/dev/zero" if what == "device" else long)
     script = (REPOSITORY / "roles" / "training_job" / "files" / "bounded.sh").read_text(encoding="utf-8")
     command = ["sh", "-s", str(log), "1000"]
-    done = subprocess.run(command, input=script, capture_output=True, text=True, check=True, timeout=10)
+    done = subprocess.run(command, input=script, capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.count("x") == (1000 if what == "link" else 0)
 
 

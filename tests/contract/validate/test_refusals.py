@@ -273,7 +273,7 @@ def test_a_source_of_one_line_serves_in_an_empty_folder(cloud: Account, tmp_path
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         said[bool(options)] = " ".join(done.stdout.split())

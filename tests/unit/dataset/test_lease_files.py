@@ -45,7 +45,7 @@ def test_one_of_many_holds_it_at_a_time_though_some_die_with_it(tmp_path: Path) 
         for number in range(6)
     ]
     # Two at a time would meet at the folder, and one of them would fail.
-    assert [process.wait(timeout=60) for process in processes] == [0] * 6
+    assert [process.wait(timeout=600) for process in processes] == [0] * 6
 
 
 def test_a_holder_on_another_host_lives_while_it_touches_its_claim(
@@ -73,7 +73,7 @@ def test_a_claim_that_was_taken_away_is_lost(tmp_path: Path, folder: Folder, mon
     assert mine.take() == []
     mine.keep(lambda: "half of it")
     claim = next(iter(tmp_path.glob("claims/*.claim")))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 300
     while json.loads(claim.read_text(encoding="utf-8"))["progress"] != "half of it":
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -211,7 +211,7 @@ def test_the_pod_needs_nothing_but_python(server: str, tmp_path: Path) -> None:
         request = {**REQUEST, "source": server, "destination": str(tmp_path / "data"), "checksum": checksum}
         (tmp_path / "request").write_bytes(gzip.compress(json.dumps(request).encode()))
         command = [sys.executable, "-I", "-S", str(tmp_path / "dataset.pyz"), str(tmp_path / "request")]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd="/")
 
     wrong = pod("0" * 64)
     assert wrong.returncode == 1 and wrong.stdout.splitlines()[-1].startswith("DATASET ")
@@ -222,6 +222,6 @@ def test_the_pod_needs_nothing_but_python(server: str, tmp_path: Path) -> None:
     assert (tmp_path / "data" / "text.bin").read_bytes() == b"text" * 1000
     assert pod(right).returncode == 0
     command = [sys.executable, "-I", "-S", str(tmp_path / "dataset.pyz"), str(tmp_path / "none")]
-    unread = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+    unread = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd="/")
     assert (unread.returncode, unread.stderr) == (1, "")
     assert unread.stdout.startswith("DATASET what is to be fetched cannot be read (")

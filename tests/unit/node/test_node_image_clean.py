@@ -50,7 +50,7 @@ def clean(connection: str, before: str = ":", after: str = SHOW) -> tuple[int, l
         env={"PATH": os.environ["PATH"], "FILES": FILES, "CLEAN": CLEAN.read_text(encoding="utf-8")},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     return done.returncode, sorted(done.stdout.split()), done.stderr

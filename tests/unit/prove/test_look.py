@@ -27,7 +27,7 @@ def test_its_python_runs_as_its_owner_and_its_path_is_no_command(tmp_path: Path)
         os.chown(venv, pwd.getpwnam(owner).pw_uid, -1)
         wanted = f"torch=={owner}-I"
     done = subprocess.run(
-        ["sh", str(LOOK), str(venv)], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+        ["sh", str(LOOK), str(venv)], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True
     )
     assert sections(done.stdout)["wheels"] == wanted
     assert [path.name for path in tmp_path.iterdir()] == [venv.name]

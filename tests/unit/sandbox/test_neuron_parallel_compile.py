@@ -18,7 +18,7 @@ PROGRAM = Path(wheels.__file__).parent / "pip" / "neuron_parallel_compile.py"
 def run(cache: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     environment = {**os.environ, "NEURON_COMPILE_CACHE_URL": str(cache), **variables}
     command = [sys.executable, str(PROGRAM), *arguments]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     return result.returncode, result.stdout + result.stderr
 
 

@@ -60,12 +60,12 @@ def test_it_goes_on_without_its_connection_and_the_next_run_waits_for_it(job: Jo
     first.stderr.close()
     second = job.start("job.sh", "prepare")
     say(tmp_path, "first")
-    assert first.wait(timeout=10) == 0
+    assert first.wait(timeout=300) == 0
     # Only now: it had the data to itself.
     assert (tmp_path / "begun").read_text() == "begun\n"
     assert (tmp_path / "done").read_text() == "first\n"
     say(tmp_path, "second")
-    assert second.wait(timeout=10) == 0
+    assert second.wait(timeout=300) == 0
     assert (tmp_path / "done").read_text() == "first\nsecond\n"
     second.communicate()
 
@@ -74,5 +74,5 @@ def test_a_failure_is_told_with_the_end_of_its_log(job: Job, tmp_path: Path) -> 
     work = job.start("job.sh", "prepare")
     assert (tmp_path / "begun").read_text() == "begun\n"
     say(tmp_path, "fail")
-    _output, errors = work.communicate(timeout=10)
+    _output, errors = work.communicate(timeout=300)
     assert (work.returncode, errors) == (1, "the reason\n")

@@ -40,7 +40,7 @@ class Stacks:
         found: Item = self.cfn.describe_stacks(StackName=name)["Stacks"][0]
         return found
 
-    def end(self, name: str = "one", seconds: float = 15) -> str:
+    def end(self, name: str = "one", seconds: float = 300) -> str:
         """The status in which the stack comes to rest."""
         deadline = time.monotonic() + seconds
         while (status := str(self.show(name)["StackStatus"])).endswith("IN_PROGRESS"):
@@ -72,7 +72,7 @@ class Stacks:
     @staticmethod
     def put(url: str, body: str) -> int:
         parts = urllib.parse.urlsplit(url)
-        connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+        connection = http.client.HTTPConnection(parts.netloc, timeout=300)
         connection.request("PUT", f"{parts.path}?{parts.query}", body, {"Content-Type": ""})
         try:
             return connection.getresponse().status

@@ -62,7 +62,7 @@ class Kubernetes(Lab):
         return dict(self.eks.describe_nodegroup(clusterName="c1", nodegroupName="trn")["nodegroup"])
 
     def until(self, status: str, look: Callable[[], Item]) -> Item:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 300
         while (seen := look())["status"] != status:
             assert time.monotonic() < deadline, seen
             time.sleep(0.05)
