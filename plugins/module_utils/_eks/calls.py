@@ -160,7 +160,10 @@ def role_arn(client: Client, name: str) -> str:
 
 @one_call("list the node groups")
 def list_nodegroups(client: Client, cluster: str) -> list[str]:
-    return list(pages(client, "list_nodegroups", clusterName=cluster).get("nodegroups", ()))
+    """None also where the cluster is not there, as where its deletion ended since it was listed."""
+    with passing_over("ResourceNotFoundException"):
+        return list(pages(client, "list_nodegroups", clusterName=cluster).get("nodegroups", ()))
+    return []
 
 
 @one_call("describe the node group")

@@ -26,3 +26,13 @@ def test_a_group_that_does_not_go_is_told_at_once_and_keeps_what_it_uses(eks: Ek
     assert done["changed"] and not done.get("failed"), done
     assert eks.cloud.instances("pending", "running") == []
     assert eks.cloud.ec2.describe_launch_templates()["LaunchTemplates"] == []
+
+
+def test_a_cluster_that_goes_before_its_groups_are_listed_has_none(eks: Eks) -> None:
+    """As where its deletion ends in between."""
+    eks.cluster(security_groups=[eks.cloud.group])
+    gone = {"code": "ResourceNotFoundException", "status": 404, "times": 1}
+    eks.cloud.api.fault("GET /clusters/bert/node-groups", **gone)
+    done = eks._run("internal.cluster_resources", {"cluster_name": "bert", "state": "absent"}, False)
+    assert done.get("changed") and not done.get("failed"), done
+    assert eks.client.list_clusters()["clusters"] == []
