@@ -1,4 +1,4 @@
-"""The ends of logs as nodes give them: cut where a line ends, so that a secret is whole when it is masked, or not there."""
+"""The ends of logs as nodes give them: cut at the end of a line, so that a secret is whole when it is masked, or gone."""
 
 from __future__ import annotations
 
