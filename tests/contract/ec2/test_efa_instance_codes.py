@@ -1,0 +1,93 @@
+"""What EC2 may answer to a launch: which codes lead to the next subnet, which end the run, and what is asked again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls
+
+from tests.contract.ec2.test_efa_instance_late import PAGE, fault
+
+Account = Any
+# EC2's error codes that say "not here, not now" (API reference, "Error codes for the Amazon EC2 API").
+NOT_HERE = (
+    *("InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity", "Unsupported"),
+    *("InsufficientFreeAddressesInSubnet", "ReservationCapacityExceeded", "SpotMaxPriceTooLow"),
+)
+# Another subnet would help as little.
+NOT_AT_ALL = ("VcpuLimitExceeded", "MaxSpotInstanceCountExceeded", "UnauthorizedOperation", "InvalidParameterValue")
+
+
+def test_these_codes_are_all() -> None:
+    assert sorted(calls.CAPACITY_CODES) == sorted(NOT_HERE)
+
+
+@pytest.mark.parametrize("code", NOT_HERE)
+def test_where_there_is_no_room_the_next_subnet_is_tried_in_the_order_given(cloud: Account, code: str) -> None:
+    cloud.api.fault("RunInstances", code)
+    subnets = cloud.subnets[::-1]
+    result = cloud.efa(count=1, interface_layout="none", subnets=subnets, wait=False)
+    assert [(item["subnet_id"], item["outcome"]) for item in result["attempts"]] == [
+        (subnets[0], code),
+        (subnets[1], "launched"),
+    ]
+
+
+@pytest.mark.parametrize("code", NOT_AT_ALL)
+def test_what_no_subnet_would_change_is_asked_once(cloud: Account, code: str) -> None:
+    cloud.api.fault("RunInstances", code)
+    result = cloud.run("efa_instance", cloud.arguments(wait=False))
+    assert f"({code})" in result["msg"]
+    assert len(cloud.api.calls("RunInstances")) == 1
+    assert cloud.instances() == []
+
+
+def test_a_launch_whose_answer_was_lost_is_asked_for_with_the_same_token(cloud: Account) -> None:
+    fault(cloud, "RunInstances", body=PAGE, times=2)
+    result = cloud.efa(wait=False)
+    tokens = [call["parameters"]["ClientToken"] for call in cloud.api.calls("RunInstances")]
+    assert (len(tokens), len(set(tokens))) == (3, 1)
+    assert len(result["launched"]) == 2
+
+
+def test_a_profile_that_ec2_does_not_know_yet_is_waited_for(cloud: Account) -> None:
+    message = "Value (trn) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
+    cloud.api.control(
+        "POST", "faults", {"action": "RunInstances", "code": "InvalidParameterValue", "message": message, "times": 1}
+    )
+    assert len(cloud.efa(wait=False)["launched"]) == 2
+    assert len(cloud.api.calls("RunInstances")) == 2
+
+
+def test_addresses_are_taken_from_nobody(cloud: Account) -> None:
+    """Neither one without the cluster's tag, nor one that another instance got in the meantime."""
+    other = cloud.ec2.allocate_address(Domain="vpc")["AllocationId"]
+    cloud.efa(count=1, public_ip="primary")
+    (call,) = cloud.api.calls("AssociateAddress")
+    assert call["parameters"]["AllowReassociation"] == "false"
+    cloud.efa(state="absent", public_ip="primary")
+    (left,) = cloud.ec2.describe_addresses()["Addresses"]
+    assert (left["AllocationId"], left.get("AssociationId")) == (other, None)
+
+
+def test_more_resources_than_one_call_tags(cloud: Account) -> None:
+    """CreateTags takes 500 resources at once, and 57 nodes have 8 interfaces and a volume each."""
+    made = cloud.efa(count=57, wait=False)
+    cloud.api.clear_calls()
+    cloud.efa(count=57, wait=False, tags={"team": "speech"})
+    called = cloud.api.calls("CreateTags")
+    tagged = [[v for k, v in call["parameters"].items() if k.startswith("ResourceId.")] for call in called]
+    assert [len(one) for one in tagged] == [500, 57 * 10 - 500]
+    every = {one for part in tagged for one in part}
+    assert len(every) == 57 * 10 and every > set(made["instance_ids"])
+
+
+def test_more_instances_than_a_page_has(cloud: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = cloud.efa(count=7, instance_type="trn1.2xlarge", wait=False)
+    # The smallest page that EC2 gives.
+    monkeypatch.setattr(calls, "PAGE_SIZE", 5)
+    cloud.api.clear_calls()
+    found = calls.describe_instances(cloud.ec2, {"tag:trainium:set": "bert"})
+    assert {item["InstanceId"] for item in found} == set(made["instance_ids"])
+    assert len(cloud.api.calls("DescribeInstances")) == 2
