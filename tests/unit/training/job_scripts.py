@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ class Job:
         shared: bool = False,
         partition: str = "",
         port: int = 29500,
+        usable: Sequence[str] = ("n 1",),
     ) -> None:
         venv = folder / "a venv"
         (venv / "bin").mkdir(parents=True)
@@ -111,8 +112,8 @@ class Job:
             "directory": str(folder / ("jobs" if definition.get("image") else "the jobs")),
             "venv_path": str(venv),
             "launcher": "slurm",
-            "usable": ["n 1"],
-            "known": 1,
+            "usable": list(usable),
+            "known": len(usable),
             "checksums": {},
         }
         self.work = folder / "work"

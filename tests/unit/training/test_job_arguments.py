@@ -207,8 +207,10 @@ def directives(job: Job, mode: str) -> set[str]:
 @pytest.mark.parametrize("requeue", [True, False])
 def test_what_slurm_is_told_of_a_job(tmp_path: Path, requeue: bool) -> None:
     limits: dict[str, Any] = {"time_limit": "2:00:00", "compile": {"enabled": True, "time_limit": "30"}}
-    job = Job(tmp_path, {"name": "bert", "requeue": requeue, **limits}, partition="trn1,other")
-    same = {'job-name="bert"', 'partition="trn1,other"', 'nodes="1"', 'open-mode="append"', 'chdir="/tmp"'}
+    counts = {"nodes": 3, "min_nodes": 2}
+    definition = {"name": "bert", "requeue": requeue, **counts, **limits}
+    job = Job(tmp_path, definition, partition="trn1,other", usable=["n1", "n2", "n3"])
+    same = {'job-name="bert"', 'partition="trn1,other"', 'nodes="2-3"', 'open-mode="append"', 'chdir="/tmp"'}
     same |= {"exclusive", "requeue" if requeue else "no-requeue"}
     for mode, time, log in (("train", "2:00:00", "log"), ("compile", "30", "compile_log")):
         assert directives(job, mode) == same | {f'time="{time}"', f'output="{job.job[log]}"'}
