@@ -1,4 +1,4 @@
-"""The ends of logs as nodes give them: cut at the end of a line, so that a secret is whole when it is masked, or gone."""
+"""The ends of logs as nodes give them: cut at the end of a line, so that no secret is cut before it is masked."""
 
 from __future__ import annotations
 
