@@ -1,4 +1,4 @@
-"""Action plugins: which module is called with what, how often, and what is handed on, with answers of the test's own."""
+"""Action plugins: which module is called with what, how often, and what is handed on, with answers of a test."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_what_may_have_been_submitted_is_asked_again_only_where_it_is_known_agai
 
 @pytest.mark.parametrize("at", [1, 2])
 def test_a_failure_after_the_submission_keeps_that_it_was_submitted(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    asked = slurm(monkeypatch, [FIRST, END, {}][:at] + [FAILED])
+    asked = slurm(monkeypatch, [*[FIRST, END][:at], FAILED])
     kept = {"changed": True, "submitted": True, "diff": FIRST["diff"], "failed": True, "msg": "no."}
     if at == 2:
         # How it ended is known; that it could not be noted is the failure.
@@ -263,7 +263,12 @@ def kubernetes(monkeypatch: pytest.MonkeyPatch, answers: Iterable[Item], check: 
 
 
 def test_a_training_on_kubernetes_is_followed_where_it_was_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = kubernetes(monkeypatch, [LOST, MADE, {**POD, "changed": False}], steps=9, success="done")
+    asked = kubernetes(
+        monkeypatch,
+        [LOST, MADE, {**POD, "changed": False, "made": [], "ended_others": ["b"], "diff": {"a": 1}}],
+        steps=9,
+        success="done",
+    )
     where = {"name": "a", "steps": 9, "success": "done", "namespace": "n", "kubeconfig": "/k"}
     arguments = {**OBJECTS, "steps": 9, "success": "done"}
     assert asked.calls == [("kubernetes_job", arguments)] * 2 + [("kubernetes_job_info", where)]

@@ -104,7 +104,22 @@ def test_any_text_expands_or_is_refused_in_one_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostlist", ["n[1-2", "n1]", "n[[1]]", "n[]", "n[a-b]", "n[3-1]", "n[1,,2]", "n[0f-11]", "n[0x1-2]", "a,,b", "a,", "a b", "n[1-2]]"]
+    "hostlist",
+    [
+        "n[1-2",
+        "n1]",
+        "n[[1]]",
+        "n[]",
+        "n[a-b]",
+        "n[3-1]",
+        "n[1,,2]",
+        "n[0f-11]",
+        "n[0x1-2]",
+        "a,,b",
+        "a,",
+        "a b",
+        "n[1-2]]",
+    ],
 )
 def test_what_is_no_hostlist(hostlist: str) -> None:
     with pytest.raises(HostlistError):
