@@ -14,6 +14,8 @@ Account = Any
 NOT_HERE = (
     *("InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity", "Unsupported"),
     *("InsufficientFreeAddressesInSubnet", "ReservationCapacityExceeded", "SpotMaxPriceTooLow"),
+    # "There isn't enough spare capacity to fulfill your request for Spot Instances" (the same page).
+    "UnfulfillableCapacity",
 )
 # Another subnet would help as little.
 NOT_AT_ALL = ("VcpuLimitExceeded", "MaxSpotInstanceCountExceeded", "UnauthorizedOperation", "InvalidParameterValue")
@@ -66,6 +68,8 @@ def test_addresses_are_taken_from_nobody(cloud: Account) -> None:
     cloud.efa(count=1, public_ip="primary")
     (call,) = cloud.api.calls("AssociateAddress")
     assert call["parameters"]["AllowReassociation"] == "false"
+    given = {item["AllocationId"]: item.get("AssociationId") for item in cloud.ec2.describe_addresses()["Addresses"]}
+    assert (len(given), given[other]) == (2, None)
     cloud.efa(state="absent", public_ip="primary")
     (left,) = cloud.ec2.describe_addresses()["Addresses"]
     assert (left["AllocationId"], left.get("AssociationId")) == (other, None)
