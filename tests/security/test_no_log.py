@@ -1,4 +1,4 @@
-"""What is secret stays out of what Ansible prints, with -vvv and --diff too: tasks that have it, and the play of some."""
+"""What is secret stays out of what Ansible prints, with -vvv and --diff too: by the tasks, and by a play of some."""
 
 from __future__ import annotations
 
