@@ -235,8 +235,10 @@ def test_without_addresses_s3_is_only_looked_at(host: Host) -> None:
 
 def test_a_server_without_ranges(server: RangeServer, host: Host) -> None:
     server.ranges = False
-    server.cuts = [SIZE // 2 + SIZE]
+    # The question for the size takes some of it as well.
+    server.cuts = [SIZE // 2 * number for number in (1, 2, 3, 4)]
     host.done(f"{server.url}/data.bin", checksum=SHA256)
+    assert not server.cuts
     assert (host.destination / "data.bin").read_bytes() == CONTENT
 
 
