@@ -156,6 +156,18 @@ def test_the_request() -> None:
     (tags,) = request["TagSpecifications"]
     assert {"Key": "trainium:generation", "Value": "3"} in tags["Tags"]
     assert "EndDate" not in reservations.creation(PARAMS, 1)
+    asked = {"match_criteria": "open", "tenancy": "dedicated", "ebs_optimized": True, "count": 7, "platform": "Windows"}
+    request = reservations.creation({**PARAMS, **asked}, 1)
+    assert {name: request[name] for name in request if name not in ("ClientToken", "TagSpecifications")} == {
+        "InstanceType": PARAMS["instance_type"],
+        "InstancePlatform": "Windows",
+        "InstanceCount": 7,
+        "Tenancy": "dedicated",
+        "EbsOptimized": True,
+        "InstanceMatchCriteria": "open",
+        "EndDateType": "unlimited",
+        "AvailabilityZone": PARAMS["availability_zone"],
+    }
 
 
 @given(st.datetimes(min_value=datetime(2027, 1, 1), max_value=datetime(2099, 1, 1)), st.integers(-12, 12))

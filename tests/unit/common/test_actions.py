@@ -62,8 +62,8 @@ def no_pause(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- dataset ---
 
-RUNS = {"running": True, "progress": "1 of 2 MB"}
-SOURCE = {"name": "a", "source": "s3://b/c", "destination": "/d", "checksum": "sha256:0", "urls": ["secret"]}
+RUNS: Item = {"running": True, "progress": "1 of 2 MB"}
+SOURCE: Item = {"name": "a", "source": "s3://b/c", "destination": "/d", "checksum": "sha256:0", "urls": ["secret"]}
 
 
 def test_a_transfer_is_asked_for_until_it_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:

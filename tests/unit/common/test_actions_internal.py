@@ -35,7 +35,7 @@ def test_the_lease_is_of_the_run_and_not_of_its_worker(monkeypatch: pytest.Monke
     ],
 )
 def test_a_command_has_its_time(monkeypatch: pytest.MonkeyPatch, answer: Item, msg: str | None) -> None:
-    arguments = {"argv": ["pip", "install"], "timeout": 60, "chdir": "/w", "creates": "/c"}
+    arguments: Item = {"argv": ["pip", "install"], "timeout": 60, "chdir": "/w", "creates": "/c"}
     asked = Asked(monkeypatch, long_command.ActionModule, [answer], **arguments)
     argv = ["timeout", "--kill-after=10", "60", "pip", "install"]
     assert asked.calls == [("ansible.legacy.command", {"argv": argv, "chdir": "/w", "creates": "/c"})]
