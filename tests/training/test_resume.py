@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.conftest import SCRIPTS, Once, Run, Train
+from tests.training.conftest import LINE, SCRIPTS, Once, Run, Train
 
 STEPS = 60
 # Sums of floats in another order; the log has four digits.
@@ -68,6 +68,9 @@ def half(train: Train, once: Once, tmp_path: Path) -> Run:
 def test_learns(undisturbed: Run) -> None:
     assert list(undisturbed.losses) == list(range(1, STEPS + 1))
     assert undisturbed.losses[STEPS] < undisturbed.losses[1] - 0.5
+    # In a line to the peak, which the fifth step has; without --max_steps it stays there.
+    rates = [rate for *_step, rate in LINE.findall(undisturbed.text)]
+    assert rates == ["1.00e-03", "2.00e-03", "3.00e-03", "4.00e-03", *["5.00e-03"] * (STEPS - 4)]
 
 
 @pytest.mark.parametrize("processes", [2, 1, 3])

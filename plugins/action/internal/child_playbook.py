@@ -24,6 +24,7 @@ from typing import Any
 
 from ansible import constants, context
 from ansible.plugins.action import ActionBase
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import shortened
 from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import tell
 from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import printable
 
@@ -98,7 +99,8 @@ def reason(log: Path, name: str, code: int, seconds: int) -> str:
     said = re.search(r'"msg": ("(?:[^"\\]|\\.)*")', fatal.group()) if fatal else None
     last = " ".join(text.splitlines()[-LAST_LINES:])
     told = " ".join(str(json.loads(said.group(1))).split()) if said else " ".join(last.split())
-    return f"{name} failed (exit code {code}): {printable(told[:MOST]).rstrip('.')}; all of its words are in {log}."
+    shown = printable(shortened(told, MOST)).rstrip(". ")
+    return f"{name} failed (exit code {code}): {shown}; all of its words are in {log}."
 
 
 def run_limited(words: list[str], log: Path, seconds: int) -> int:

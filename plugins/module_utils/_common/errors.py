@@ -32,7 +32,16 @@ def one_line(error: BaseException) -> str:
     text = " ".join(str(error).split()).rstrip(".")
     if "<html" in text.lower() or "<!doctype" in text.lower():
         text = "a web page came in place of an answer"
-    return text if len(text) <= 300 else f"{text[:300]} ..."
+    return shortened(text, 300)
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text up to the end of a word: what masks secrets later would not know half of one.
+
+    >>> shortened("a token 0123456789", 10)
+    'a token ...'
+    """
+    return text if len(text) <= most else f"{text[: most + 1].rpartition(' ')[0]} ..."
 
 
 def unforeseen(error: BaseException) -> str:

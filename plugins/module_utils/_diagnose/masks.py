@@ -31,6 +31,9 @@ _ADDRESS = re.compile(r"(://)(?:[^\s/:@\"']{1,100}:[^\s\"']{1,500}|[^\s/@\"'?#]{
 _HEADER = re.compile(
     r"((?:proxy-)?authorization[\"']?\s{0,3}[=:]\s{0,3}|[a-z0-9-]{1,40}-token\s{0,3}:\s{0,3}).+", re.IGNORECASE
 )
+# A line of a private key, after what a log writes before each line; the last one may be shorter.
+_OF_A_KEY = re.compile(r"(?:.*\s)?[A-Za-z0-9+/]{60,100}={0,2}\s*")
+_LAST_OF_A_KEY = re.compile(r"(?:.*\s)?[A-Za-z0-9+/]{1,100}={0,2}\s*")
 
 
 def masked(line: str) -> str:
@@ -50,7 +53,18 @@ def masked_lines(lines: Iterable[str]) -> list[str]:
     inside = False
     for line in lines:
         ends = "-----END " in line
+        if ends and not inside and "PRIVATE KEY" in line:
+            # The end of a log may begin in the middle of a key.
+            result = _without_end_of_key(result)
         inside = inside and not ends
         result.append(MASK if inside else masked(line))
         inside = inside or ("-----BEGIN " in line and "PRIVATE KEY" in line and not ends)
     return result
+
+
+def _without_end_of_key(lines: list[str]) -> list[str]:
+    """Lines before the last one of a private key, of which the first line is not there."""
+    kept, known = len(lines), _LAST_OF_A_KEY
+    while kept and known.fullmatch(lines[kept - 1]):
+        kept, known = kept - 1, _OF_A_KEY
+    return lines[:kept] + [MASK] * (len(lines) - kept)

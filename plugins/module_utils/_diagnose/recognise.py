@@ -26,6 +26,7 @@ NAMES_LIMIT = 5000
 LONGEST_NAME = 63
 
 _HEADER = re.compile(r"==> ([^<>]{1,300}) <==")
+_LAST_WORD = re.compile(r"[^\s\"'&,;]*\Z")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
 _STREAM = re.compile(r"([^.:/\s]{1,64})\.i-[0-9a-f]{1,32}\.")
 _SLURM_NAME = re.compile(
@@ -139,11 +140,17 @@ def _told(fault: Fault, found: _Found) -> dict[str, Any]:
         "cause": fault.cause,
         "remedy": fault.remedy,
         "source": newest.source,
-        "line": masked(newest.line.strip())[:SHOWN_LIMIT],
+        "line": _shown(newest.line),
         "time": newest.time,
         "node": _hostlist(found.nodes),
         "count": found.count,
     }
+
+
+def _shown(line: str) -> str:
+    """A line without secrets. The last word of one that was cut may be half of one, which looks like none."""
+    whole = _LAST_WORD.sub("", line) if len(line) == LINE_LIMIT else line
+    return masked(whole.strip())[:SHOWN_LIMIT]
 
 
 def _hostlist(texts: Iterable[str]) -> str:

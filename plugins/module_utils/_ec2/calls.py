@@ -46,6 +46,7 @@ CAPACITY_CODES = (
     "InsufficientFreeAddressesInSubnet",
     "ReservationCapacityExceeded",
     "SpotMaxPriceTooLow",
+    "UnfulfillableCapacity",
     "Unsupported",
 )
 

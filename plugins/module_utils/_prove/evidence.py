@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import shortened
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.shown import nameless, public
 
 Item = Mapping[str, Any]
@@ -93,7 +94,7 @@ def versions(seen: Evidence) -> dict[str, str]:
 
 def first_line(text: str, most: int = 160) -> str:
     """The first line of a text, not too long; '' of none."""
-    return next((line.strip()[:most] for line in text.splitlines() if line.strip()), "")
+    return next((shortened(line.strip(), most) for line in text.splitlines() if line.strip()), "")
 
 
 def json_of(text: str) -> Any:

@@ -5,10 +5,14 @@ lines=$1 bytes=$2 newest=$3 slurm=$4
 shift 4
 
 show() {
+  from=1
   # Anybody can lay a link beside a job's log; it need not lead to one.
   if [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ]; then
     printf '==> %s <==\n' "$1"
-    tail -n "$lines" -- "$1" | tail -c "$bytes" | tr -d '\000-\010\013-\037' | iconv -c -f UTF-8 -t UTF-8
+    # Half a line may be half of a secret, without the name by which it would be masked.
+    [ "$(tail -n "$lines" -- "$1" | wc -c)" -le "$bytes" ] || from=2
+    tail -n "$lines" -- "$1" | tail -c "$((bytes + from - 1))" | tr '\r' '\n' | sed -n "$from,\$p" |
+      tr -d '\000-\010\013-\037' | iconv -c -f UTF-8 -t UTF-8
     printf '\n'
   fi
 }

@@ -13,10 +13,15 @@ def main() -> int:
     if provider != "efa" or not count:
         print("fi_getinfo: -61 (No data available)", file=sys.stderr)
         return 61
+    # As the real one, an interface has an endpoint of each type, in a domain of its own.
+    kinds = {"FI_EP_RDM": "rdm", "FI_EP_DGRAM": "dgrm"}
+    wanted = arguments[arguments.index("-t") + 1] if "-t" in arguments[:-1] else ""
     for index in range(count):
-        print("provider: efa")
-        print(f"    fabric: efa-simulated\n    domain: rdmap{index}s0-rdm\n    version: 122.0")
-        print("    type: FI_EP_RDM\n    protocol: FI_PROTO_EFA")
+        for kind, suffix in kinds.items():
+            if wanted in ("", kind):
+                print("provider: efa")
+                print(f"    fabric: efa-simulated\n    domain: rdmap{index}s0-{suffix}\n    version: 122.0")
+                print(f"    type: {kind}\n    protocol: FI_PROTO_EFA")
     return 0
 
 

@@ -31,5 +31,5 @@ def test_where_ecr_may_not_be_asked_it_is_said(cloud: Account) -> None:
     assert found.look() == {REPOSITORIES: []}
     assert "AWS would not list the repositories of images" in found.unseen
     cloud.api.fault("DescribeRepositories", "ValidationException", count=1)
-    with pytest.raises(AwsCallError):
+    with pytest.raises(AwsCallError, match="AWS would not list the repositories of images"):
         found.look()

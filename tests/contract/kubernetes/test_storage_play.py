@@ -109,7 +109,8 @@ def test_volume_claim_and_dataset_once(cluster: Cluster, tmp_path: Path) -> None
 def test_a_claim_that_was_deleted_comes_back_on_its_volume(cluster: Cluster, tmp_path: Path) -> None:
     """It grows as well, which no claim that is bound could."""
     cluster.admin = True
-    play(cluster, tmp_path, trainium_dataset={})
+    said = play(cluster, tmp_path, trainium_dataset={})
+    assert "failed=0" in said, said
     at = ("api/v1/persistentvolumes", "", f"trainium.fsx-claim.{IDENTITY}")
     claim = ("api/v1/persistentvolumeclaims", "trainium", "fsx-claim")
     cluster.objects.pop(claim)

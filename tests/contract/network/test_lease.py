@@ -83,7 +83,7 @@ def test_of_two_that_take_it_at_the_same_time_at_most_one_has_it(
 def test_what_it_says_cannot_write_on_the_terminal(ssm: Any) -> None:
     away = plan.Holder("\x1b[2J" + "x" * 900, "lap\ntop", "another boot", 1, "1", "")
     assert calls.create(ssm, NAME, plan.text_of(away), {})
-    with pytest.raises(TrainiumError) as said:
+    with pytest.raises(TrainiumError, match=r"x{40}") as said:
         lease(ssm, os.getpid()).take(False, {})
     assert str(said.value).isprintable()
     assert len(str(said.value)) < 700

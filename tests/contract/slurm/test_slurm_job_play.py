@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,35 @@ def test_two_runs_at_once_submit_one_job(slurm: Path) -> None:
         results = [run.result() for run in [pool.submit(submitted, slurm), pool.submit(submitted, slurm)]]
     assert sorted(results) == [False, True]
     assert len(queue(slurm)) == 1
+
+
+def test_a_run_that_is_killed_while_slurm_takes_its_job_keeps_the_next_one_waiting(slurm: Path) -> None:
+    """sbatch goes on without it, and holds the lock until the job is in the queue."""
+    (slurm / "delay").write_text("3", encoding="utf-8")
+    code = f"import sys; from tests.contract.slurm.test_slurm_job_play import *; submitted(Path({str(slurm)!r}))"
+    first = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
+    deadline = time.monotonic() + 60
+    while not (slurm / "environment").exists():
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.02)
+    first.kill()
+    first.wait()
+    assert not submitted(slurm)
+    assert len(queue(slurm)) == 1
+
+
+def test_a_job_that_can_never_start_goes_from_the_queue(slurm: Path) -> None:
+    """Else it would lie beside its successor, and count for the limits of its user."""
+    assert submitted(slurm)
+    told = (slurm / "bin" / "scontrol").read_text(encoding="utf-8")
+    never = told.replace("Reason=None", "Reason=DependencyNeverSatisfied")
+    (slurm / "bin" / "scontrol").write_text(never, encoding="utf-8")
+    text = (slurm / "queue").read_text(encoding="utf-8")
+    (slurm / "queue").write_text(text.replace("COMPLETED", "PENDING"), encoding="utf-8")
+    (slurm / "bin" / "scancel").write_text(f"#!/bin/sh\necho $* >> {slurm}/cancelled\n", encoding="utf-8")
+    (slurm / "bin" / "scancel").chmod(0o755)
+    assert submitted(slurm)
+    assert (slurm / "cancelled").read_text(encoding="utf-8") == "1\n"
 
 
 def test_without_waiting_it_is_said_at_once(slurm: Path) -> None:

@@ -222,7 +222,7 @@ def test_old_logs_go(tmp_path: Path) -> None:
     for day in range(10, 32):
         (folder / f"202001{day}T000000-1-site.log").write_text("", encoding="utf-8")
     (folder / "mine.log").write_text("", encoding="utf-8")
-    play(tmp_path, "last.yml")
+    assert play(tmp_path, "last.yml").returncode == 0
     names = sorted(path.name for path in folder.glob("*.log"))
     assert (len(names), names[0], names[-1]) == (21, "20200113T000000-1-site.log", "mine.log")
 

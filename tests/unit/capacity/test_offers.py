@@ -149,6 +149,13 @@ def test_an_offering_is_told_with_its_whole_price_and_that_of_an_hour() -> None:
     (told,) = offers.options([found(blocks=[offering()])], WANTED._replace(markets=frozenset(["capacity-block"])))
     assert (told["price_total"], told["price_per_hour"], told["count"]) == (480.0, 20.0, 4)
     assert (told["starts_at"], told["ends_at"]) == ("2026-11-28T12:00:00Z", "2026-11-29T12:00:00Z")
+    # Those that begin soon are some hours shorter, and all of them may be longer than a day.
+    for hours, by_hour in ((22.5, 480 / 22.5), (1.5, 320.0), (48, 10.0), (182 * 24, 480 / 4368)):
+        start = NOW + timedelta(days=2)
+        block = offering(StartDate=start, EndDate=start + timedelta(hours=hours))
+        (told,) = offers.options([found(blocks=[block])], WANTED._replace(markets=frozenset(["capacity-block"])))
+        assert told["price_total"] == 480.0
+        assert told["price_per_hour"] == pytest.approx(by_hour, rel=1e-3), hours
     other = offering(CurrencyCode="CNY")
     (told,) = offers.options([found(blocks=[other])], WANTED._replace(markets=frozenset(["capacity-block"])))
     assert (told["price_total"], told["price_per_hour"]) == (None, None)

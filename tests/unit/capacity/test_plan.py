@@ -127,7 +127,7 @@ def test_the_plan_leads_to_what_is_wanted_or_is_refused(total: int, used: int, w
     used = min(used, total)
     found = item(TotalInstanceCount=total, AvailableInstanceCount=total - used)
     if wanted < used:
-        with pytest.raises(TrainiumError):
+        with pytest.raises(TrainiumError, match=f"has {used} instances in it, more than count={wanted};"):
             plan(found, count=wanted)
         return
     params = {**PARAMS, "count": wanted}
@@ -156,6 +156,18 @@ def test_the_request() -> None:
     (tags,) = request["TagSpecifications"]
     assert {"Key": "trainium:generation", "Value": "3"} in tags["Tags"]
     assert "EndDate" not in reservations.creation(PARAMS, 1)
+    asked = {"match_criteria": "open", "tenancy": "dedicated", "ebs_optimized": True, "count": 7, "platform": "Windows"}
+    request = reservations.creation({**PARAMS, **asked}, 1)
+    assert {name: request[name] for name in request if name not in ("ClientToken", "TagSpecifications")} == {
+        "InstanceType": PARAMS["instance_type"],
+        "InstancePlatform": "Windows",
+        "InstanceCount": 7,
+        "Tenancy": "dedicated",
+        "EbsOptimized": True,
+        "InstanceMatchCriteria": "open",
+        "EndDateType": "unlimited",
+        "AvailabilityZone": PARAMS["availability_zone"],
+    }
 
 
 @given(st.datetimes(min_value=datetime(2027, 1, 1), max_value=datetime(2099, 1, 1)), st.integers(-12, 12))
@@ -170,13 +182,20 @@ def test_instants(date: datetime, hours: int) -> None:
 def test_pools() -> None:
     assert reservations.group_name("arn:aws:resource-groups:us-west-2:123456789012:group/pool") == "pool"
     reservations.check_pool("pool", [reservations.POOL, "AWS::ResourceGroups::Generic"])
-    with pytest.raises(TrainiumError):
+    with pytest.raises(TrainiumError, match="the resource group pool is not of the type"):
         reservations.check_pool("pool", ["AWS::EC2::HostManagement"])
 
 
-@pytest.mark.parametrize("change", [{"wait_timeout": 0}, {"cluster_name": "a b"}, {"resource_group": "AWSgroup"}])
-def test_bad_arguments(change: dict[str, Any]) -> None:
-    with pytest.raises(TrainiumError):
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"wait_timeout": 0}, "wait_timeout is 0"),
+        ({"cluster_name": "a b"}, "cluster_name is 'a b'"),
+        ({"resource_group": "AWSgroup"}, "resource_group is 'AWSgroup'"),
+    ],
+)
+def test_bad_arguments(change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(TrainiumError, match=sentence):
         reservations.check_arguments({**PARAMS, **change}, NOW)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 
 import pytest
@@ -21,33 +22,37 @@ def member(name: str, kind: str = "file", target: str = "") -> Member:
 
 
 @pytest.mark.parametrize(
-    "members",
+    ("members", "why"),
     [
-        [member("../a")],
-        [member("a/../../b")],
-        [member("/etc/passwd")],
-        [member("a\0b")],
-        [member(".")],
-        [member("dev", "other")],
-        [member("link", "symlink", "/etc")],
-        [member("link", "symlink", "")],
-        [member("link", "symlink", "../x")],
-        [member("a/link", "symlink", "../../x")],
+        ([member("../a")], "'../a' leads out of the folder"),
+        ([member("a/../../b")], "leads out of the folder"),
+        ([member("/etc/passwd")], "'/etc/passwd' has an absolute path"),
+        ([member("a\0b")], "has an absolute path"),
+        ([member(".")], "'.' has no name"),
+        ([member("dev", "other")], "'dev' is neither file, directory nor link"),
+        ([Member("a", "file", -1, 0o644)], "'a' has a size below zero"),
+        ([member("link", "symlink", "/etc")], "target '/etc', which is no relative path"),
+        ([member("link", "symlink", "")], "which is no relative path"),
+        ([member("link", "symlink", "../x")], "the link 'link' leads out of the folder, to '../x'"),
+        ([member("a/link", "symlink", "../../x")], "leads out of the folder"),
         # Through the link k, which is the folder itself, the parent would be reached.
-        [member("k", "symlink", "."), member("a/b/link", "symlink", "../../k/..")],
-        [member("link", "symlink", "a"), member("link/b")],
-        [member("a/b"), member("a", "symlink", "c")],
-        [member("a"), member("a/b")],
-        [member("hard", "hardlink", "missing")],
-        [member("link", "symlink", "a"), member("hard", "hardlink", "link")],
-        [member("hard", "hardlink", "../outside")],
+        ([member("k", "symlink", "."), member("a/b/link", "symlink", "../../k/..")], "'a/b/link' leads out"),
+        ([member("link", "symlink", "a"), member("link/b")], "'link/b' lies below 'link', which is no directory"),
+        ([member("a/b"), member("a", "symlink", "c")], "'a' is there twice, as directory and as symlink"),
+        ([member("a"), member("a/b")], "'a/b' lies below 'a', which is no directory"),
+        ([member("hard", "hardlink", "missing")], "is to 'missing', which is no file before it"),
+        ([member("link", "symlink", "a"), member("hard", "hardlink", "link")], "is to 'link', which is no file"),
+        ([member("hard", "hardlink", "../outside")], "'../outside' leads out of the folder"),
+        ([member("a" * 256)], "has a longer name than file systems take"),
     ],
 )
-def test_refused(members: list[Member]) -> None:
+def test_refused(members: list[Member], why: str) -> None:
     guard = Guard()
-    with pytest.raises(UnsafeMemberError):
-        for item in members:
-            guard.admit(item)
+    *before, last = members
+    for item in before:
+        guard.admit(item)
+    with pytest.raises(UnsafeMemberError, match=re.escape(why)):
+        guard.admit(last)
 
 
 def test_admitted() -> None:

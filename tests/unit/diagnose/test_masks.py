@@ -50,6 +50,15 @@ def test_a_private_key_is_masked() -> None:
     assert masked_lines(["a", begin, "MIIE", "x==", end, "b"]) == ["a", begin, "****", "****", end, "b"]
 
 
+def test_a_private_key_whose_beginning_was_cut_off_is_masked() -> None:
+    end = "-----END OPENSSH PRIVATE KEY-----"
+    begins, whole = "MIIE/b+" * 5, ["2026-01-01 " + "a+b/" * 16, "MII" * 20 + "ab=="]
+    assert masked_lines(["a word", *whole, "b+c=", end, "b"]) == ["a word", "****", "****", "****", end, "b"]
+    # The first of the lines may be cut as well, where nobody else has seen to that.
+    assert masked_lines([begins, end]) == ["****", end]
+    assert masked_lines(["a", "-----END CERTIFICATE-----"]) == ["a", "-----END CERTIFICATE-----"]
+
+
 @given(st.lists(st.text()))
 def test_any_text_keeps_its_number_of_lines(lines: list[str]) -> None:
     assert len(masked_lines(lines)) == len(lines)

@@ -101,6 +101,35 @@ def test_another_launch_has_another_token(changes: dict[str, Any]) -> None:
     assert build(**changes)["ClientToken"] != build()["ClientToken"]
 
 
+def test_every_part_of_a_request_is_in_its_token() -> None:
+    """EC2 refuses a known token with another request, so that a part which is left out makes a repeated run fail."""
+    request = build(
+        user_data="x",
+        market="spot",
+        key_name="key",
+        placement_group="pg",
+        instance_profile="trn",
+        capacity_reservation={"preference": "none"},
+    )
+    parts = {*request} - {"ClientToken"}
+    assert parts >= {"UserData", "KeyName", "Placement", "IamInstanceProfile", "CapacityReservationSpecification"}
+    tokens = {client_token({**request, part: "another"}) for part in parts}
+    tokens |= {client_token({key: value for key, value in request.items() if key != part}) for part in parts}
+    assert len({*tokens, request["ClientToken"]}) == 2 * len(parts) + 1
+
+
+def test_what_a_launch_names() -> None:
+    request = build(key_name="key", placement_group="pg", instance_profile="trn", user_data="x")
+    named = {name: request[name] for name in ("ImageId", "InstanceType", "KeyName", "Placement", "UserData")}
+    assert named == {
+        "ImageId": "ami-1",
+        "InstanceType": "trn1.32xlarge",
+        "KeyName": "key",
+        "Placement": {"GroupName": "pg"},
+        "UserData": "x",
+    }
+
+
 def test_tags_on_everything_that_the_launch_makes() -> None:
     request = build(generation=3, tags={"Name": "mine", "team": 7}, market="spot")
     kinds = [item["ResourceType"] for item in request["TagSpecifications"]]
@@ -121,8 +150,14 @@ def test_the_collections_own_tags_cannot_be_changed() -> None:
 
 
 def test_imdsv2_unless_told_otherwise() -> None:
-    assert build()["MetadataOptions"]["HttpTokens"] == "required"
-    assert build(metadata_options={"http_tokens": "optional"})["MetadataOptions"]["HttpTokens"] == "optional"
+    default = {"HttpEndpoint": "enabled", "HttpTokens": "required", "HttpPutResponseHopLimit": 2}
+    assert build()["MetadataOptions"] == default
+    assert build(metadata_options={"http_tokens": "optional"})["MetadataOptions"] == {
+        **default,
+        "HttpTokens": "optional",
+    }
+    other = {"http_tokens": None, "http_put_response_hop_limit": 1}
+    assert build(metadata_options=other)["MetadataOptions"] == {**default, "HttpPutResponseHopLimit": 1}
 
 
 def test_the_root_volume_is_encrypted_without_asking() -> None:
@@ -137,7 +172,16 @@ def test_the_root_volume_is_encrypted_without_asking() -> None:
 def test_volumes_as_asked() -> None:
     root = {"size": 512, "type": "gp3", "encrypted": True, "delete_on_termination": False}
     plain = {"device_name": "/dev/sdf", "size": 10, "type": "gp3", "encrypted": False, "throughput": 500}
-    mappings = {item["DeviceName"]: item["Ebs"] for item in volume_mappings([root, plain], IMAGE)}
+    own = {"device_name": "/dev/sdg", "type": "io2", "iops": 9000, "kms_key_id": "k-1", "snapshot_id": "snap-1"}
+    mappings = {item["DeviceName"]: item["Ebs"] for item in volume_mappings([root, plain, own], IMAGE)}
+    assert mappings["/dev/sdg"] == {
+        "VolumeType": "io2",
+        "Iops": 9000,
+        "KmsKeyId": "k-1",
+        "SnapshotId": "snap-1",
+        "Encrypted": True,
+        "DeleteOnTermination": True,
+    }
     assert mappings["/dev/xvda"] == {
         "VolumeSize": 512,
         "VolumeType": "gp3",
@@ -173,7 +217,9 @@ def test_markets() -> None:
     assert "InstanceMarketOptions" not in build()
     assert build(market="capacity-block")["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
     spot = build(market="spot")["InstanceMarketOptions"]
-    assert (spot["MarketType"], spot["SpotOptions"]["SpotInstanceType"]) == ("spot", "one-time")
+    # What is interrupted must not come back by itself, with its disks and without its place in the set.
+    options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
+    assert spot == {"MarketType": "spot", "SpotOptions": options}
 
 
 def test_profile_by_name_or_arn() -> None:

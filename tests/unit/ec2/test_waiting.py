@@ -64,7 +64,7 @@ def test_what_is_no_longer_shown_is_terminated() -> None:
 
 def test_looks_grow_rarer() -> None:
     cloud = Cloud({"a": "pending"})
-    with pytest.raises(WaitError):
+    with pytest.raises(WaitError, match="0 of 1 nodes are running after 600 s"):
         cloud.wait("running", "a", timeout=600)
     assert cloud.looks < 75
 

@@ -180,7 +180,7 @@ def test_throughput(kind: tuple[str, str], throughput: int | None) -> None:
     if fits:
         fsx_checks.check_throughput(*kind, throughput)
     else:
-        with pytest.raises(TrainiumError):
+        with pytest.raises(TrainiumError, match="per_unit_storage_throughput"):
             fsx_checks.check_throughput(*kind, throughput)
 
 

@@ -39,11 +39,17 @@ def results(found: dict[str, Any]) -> dict[str, str]:
 def test_tools_are_asked_where_they_are_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     listing = json.dumps([{"neuron_device": index, "nc_count": 2} for index in range(15)])
     program(tmp_path / "neuron-ls", f"echo '{listing}'")
-    program(tmp_path / "fi_info", 'for i in 1 2 3 4 5 6 7 8; do echo "    domain: rdmap${i}s0-rdm"; done')
+    # Eight interfaces, of which it shows further endpoints where it is not told which.
+    program(
+        tmp_path / "fi_info",
+        'for i in 1 2 3 4 5 6 7 8; do echo "    domain: rdmap${i}s0-rdm"; done\n'
+        '[ "$*" = "-p efa -t FI_EP_RDM" ] || echo "    domain: rdmap1s0-dgrm"',
+    )
     found = run(capsys, tmp_path, disk={str(tmp_path): 0.001, "/nowhere": 1}, nofile="1")
     shown = results(found)
     assert (shown["devices"], shown["cores"], shown["efa"], shown["disk"]) == ("failed", "ok", "ok", "failed")
     assert found["gate"]["failures"] == ["15 of 16 Neuron devices", "/nowhere is not there"]
+    assert {check["name"]: check["found"] for check in found["checks"]}["efa"] == 8
     assert (found["changed"], found["gate"]["cores"], found["gate"]["torchrun"]) == (False, 30, False)
 
 

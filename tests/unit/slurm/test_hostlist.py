@@ -35,6 +35,9 @@ NAMES = st.lists(st.one_of(PLAIN_NAMES, NUMBERED_NAMES), max_size=60)
         ("n[1-3,7]", ["n1", "n2", "n3", "n7"]),
         ("n[08-10]", ["n08", "n09", "n10"]),
         ("n[098-101]", ["n098", "n099", "n100", "n101"]),
+        # Decimal, as Slurm has it, whatever else a number may look like.
+        ("n[15-17]", ["n15", "n16", "n17"]),
+        ("n[010-011]", ["n010", "n011"]),
         ("head,ip-10-77-16-[5-6]", ["head", "ip-10-77-16-5", "ip-10-77-16-6"]),
         ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"]),
         ("n[1-2]-ib, m", ["n1-ib", "n2-ib", "m"]),
@@ -52,6 +55,8 @@ def test_expand(hostlist: str, names: list[str]) -> None:
         (["n1"], "n1"),
         (["n2", "n1", "n2"], "n[1-2]"),
         (["n9", "n10", "n11"], "n[9-11]"),
+        (["n15", "n16", "n17", "n20"], "n[15-17,20]"),
+        (["n10", "n1a"], "n10,n1a"),
         (["n09", "n10", "n08"], "n[08-10]"),
         (["n1", "n01"], "n[01,1]"),
         (["n", "n1", "n2"], "n,n[1-2]"),
@@ -99,7 +104,22 @@ def test_any_text_expands_or_is_refused_in_one_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostlist", ["n[1-2", "n1]", "n[[1]]", "n[]", "n[a-b]", "n[3-1]", "n[1,,2]", "a,,b", "a,", "a b", "n[1-2]]"]
+    "hostlist",
+    [
+        "n[1-2",
+        "n1]",
+        "n[[1]]",
+        "n[]",
+        "n[a-b]",
+        "n[3-1]",
+        "n[1,,2]",
+        "n[0f-11]",
+        "n[0x1-2]",
+        "a,,b",
+        "a,",
+        "a b",
+        "n[1-2]]",
+    ],
 )
 def test_what_is_no_hostlist(hostlist: str) -> None:
     with pytest.raises(HostlistError):

@@ -235,6 +235,17 @@ def test_scripts_that_are_refused(content: bytes) -> None:
         {"nodes": "2"},
         {"environment": {"A": "1"}},
         {"time_limit": "10"},
+        {"partition": "spare"},
+        {"ntasks_per_node": 2},
+        {"exclusive": True},
+        {"account": "team"},
+        {"qos": "high"},
+        {"requeue": True},
+        {"requeue": False},
+        {"array": "0-3"},
+        {"output": "/x/%j.log"},
+        {"open_mode": "append"},
+        {"chdir": "/x"},
     ],
 )
 def test_another_job_has_another_digest(changes: dict[str, Any]) -> None:

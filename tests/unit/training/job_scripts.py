@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ sys.exit(int(os.environ.get('ENDS_WITH', '0')))
     '[ "$2" != config ] || echo "SlurmdPort = $SLURMD_PORT"\n',
     "squeue": '#!/bin/bash\necho "${JOB_STATE:-RUNNING}"\n',
     "srun": """#!/bin/bash
+echo "$*" >> "$SHOWN.srun"
 while [ "${1#--}" != "$1" ]; do
   case $1 in --container-image=*) image=${1#*=} ;; --container-mounts=*) mounts=${1#*=} ;; esac
   shift
@@ -80,8 +81,9 @@ echo "$*" >> "$SHOWN.enroot"
 """,
     "systemctl": '#!/bin/bash\necho "${SYSTEM:-running}"\n',
     "ip": f"#!/bin/bash\necho '1: lo inet {ADDRESS}/8 scope host lo'\n",
-    "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n',
-    "sudo": "#!/bin/bash\nexit 1\n",
+    "neuron_parallel_compile": '#!/bin/bash\n[ "$1" = --command ] || exec "$@"\n'
+    'echo "$* $NEURON_COMPILE_CACHE_URL" >> "$SHOWN.locks"\n',
+    "sudo": '#!/bin/bash\necho "$*" >> "$SHOWN.sudo"\nexit "${SUDO:-1}"\n',
     # The folder in which programs ran is gone afterwards: what a value has left there is told before.
     "rm": '#!/bin/bash\nfind "${@: -1}" -name spoiled >> "$SHOWN.spoiled" 2> /dev/null\nexec /bin/rm "$@"\n',
 }
@@ -97,6 +99,9 @@ class Job:
         addresses: Mapping[str, str] | None = None,
         *,
         shared: bool = False,
+        partition: str = "",
+        port: int = 29500,
+        usable: Sequence[str] = ("n 1",),
     ) -> None:
         venv = folder / "a venv"
         (venv / "bin").mkdir(parents=True)
@@ -107,8 +112,8 @@ class Job:
             "directory": str(folder / ("jobs" if definition.get("image") else "the jobs")),
             "venv_path": str(venv),
             "launcher": "slurm",
-            "usable": ["n 1"],
-            "known": 1,
+            "usable": list(usable),
+            "known": len(usable),
             "checksums": {},
         }
         self.work = folder / "work"
@@ -127,10 +132,10 @@ class Job:
             "__training_job_efa": (TEMPLATES.parents[1] / "efa" / "files" / "environment.sh").read_text(),
             "__training_job_addresses": addresses or NODE,
             "training_job_venv_path": str(venv),
-            "training_job_rendezvous_port": 29500,
+            "training_job_rendezvous_port": port,
             "training_job_slurm_path": str(venv / "bin"),
             "training_job_shared": shared,
-            "__training_job_partition": "",
+            "__training_job_partition": partition,
         }
         for source, target, mode in (
             ("job.sh.j2", "job.sh", ""),
@@ -170,6 +175,18 @@ class Job:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def told(self, program: str) -> list[str]:
+        """The words of each call of another stub, a line each."""
+        told = self.shown.with_name(f"{self.shown.name}.{program}")
+        return told.read_text().splitlines() if told.exists() else []
+
+    def replace(self, old: str, new: str) -> None:
+        """What the node's part reads or goes by, in place of what the machine has."""
+        script = self.folder / "job.sh"
+        text = script.read_text()
+        assert old in text
+        script.write_text(text.replace(old, new))
 
     def job_bin(self) -> str:
         return str(self.work.parent / "a venv" / "bin")

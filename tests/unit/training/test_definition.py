@@ -112,6 +112,21 @@ def test_a_job_in_the_queue_keeps_its_nodes() -> None:
     assert resolve({"steps": 7}, usable=["n1"], active=[f"{two['folder']}/train.batch"])["count"] == 1
 
 
+@pytest.mark.parametrize(("count", "digits"), [(9, "0009"), (10, "000a"), (16, "0010"), (26, "001a"), (1000, "03e8")])
+def test_with_how_many_nodes_a_job_runs_is_read_as_it_was_written(count: int, digits: str) -> None:
+    """The number ends the name of the job's folder; from ten on its digits could be taken for other numbers."""
+    nodes = [f"n{number}" for number in range(count)]
+    job = resolve({}, usable=nodes, known=count)
+    assert (job["count"], job["folder"][-4:]) == (count, digits)
+    # Some of them are lost meanwhile, and the job goes on.
+    again = resolve({}, usable=nodes[:3], known=count, active=[f"{job['folder']}/train.batch"])
+    assert (again["count"], again["digest"]) == (count, job["digest"])
+
+
+def test_variables_are_text_as_programs_get_them() -> None:
+    assert resolve({"env": {"N": 3, "RATE": 0.5, "NAME": "x"}})["env"] == {"N": "3", "RATE": "0.5", "NAME": "x"}
+
+
 def test_another_content_is_another_job() -> None:
     jobs = [
         resolve({}),

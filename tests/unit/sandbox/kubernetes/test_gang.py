@@ -52,7 +52,12 @@ def test_pods_have_volcanos_names_and_what_the_plugins_add() -> None:
 
 def test_a_template_serves_for_every_pod() -> None:
     first = job(plugins={"svc": []})
-    assert gang.pods(first) == gang.pods(first)
+    one, other = gang.pods(first)
+    one["spec"]["containers"][0]["image"] = one["metadata"]["labels"]["a"] = "another"
+    assert [pod["metadata"]["name"] for pod in gang.pods(first)] == ["bert-role1-0-0", "bert-role1-1-0"]
+    for pod in (other, *gang.pods(first)):
+        assert "another" not in (pod["spec"]["containers"][0].get("image"), pod["metadata"]["labels"]["a"])
+        assert len(pod["spec"]["volumes"]) == 1
 
 
 def test_all_or_none_fit() -> None:
