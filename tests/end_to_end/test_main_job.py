@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,17 @@ def test_a_training_outlives_its_playbook_and_a_node(sandbox: Sandbox) -> None:
     assert running == ["RUNNING", "2"]
     sandbox.client("ec2").stop_instances(InstanceIds=[lost["InstanceId"]], Force=True)
     wait("squeue --noheader --name=lost --format=%T", "^(?!RUNNING)")
-    # Slurm itself does so after its SlurmdTimeout of five minutes.
-    ask(f"scontrol update NodeName={name} State=DOWN Reason=gone")
-
-    assert sandbox.playbook("training", *job).returncode == 0
+    logs = sandbox.reports.parent / "logs" / "playbooks"
+    earlier = set(logs.glob("*-training.log"))
+    with ThreadPoolExecutor(1) as pool:
+        # It follows before the job starts again, which otherwise may have ended by then.
+        run = pool.submit(sandbox.playbook, "training", *job)
+        while not any("Follow the training" in one.read_text() for one in set(logs.glob("*-training.log")) - earlier):
+            assert not run.done(), run.result().output
+            time.sleep(0.5)
+        # Slurm itself does so after its SlurmdTimeout of five minutes.
+        ask(f"scontrol update NodeName={name} State=DOWN Reason=gone")
+        assert run.result().returncode == 0
     report = json.loads((sandbox.reports / "report.json").read_text(encoding="utf-8"))
     said = ask(f"tail -n 40 {log}; scontrol show job {number} || :")
     assert (report["job_id"], report["restarts"], report["nodes"], report["steps"]) == (int(number), 1, 1, 100), said
