@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -211,3 +215,62 @@ def test_an_entry_that_the_kernel_passed_over_is_looked_for_again(
 
     monkeypatch.setattr(peer, "TABLE", Table())
     assert guard.refusal({**ENVIRON, "PATH_INFO": "/", "HTTP_HOST": "127.0.0.1:5199"}, "token", {0, 1000}) is None
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+def environ_of(connection: socket.socket) -> dict[str, Any]:
+    """What a request has of its connection, with the table of all that is read where the kernel has no answer."""
+    (address, port), (_server, own) = connection.getpeername(), connection.getsockname()
+    ends = {"REMOTE_ADDR": address, "REMOTE_PORT": str(port), "SERVER_PORT": str(own)}
+    return {**ends, "werkzeug.socket": connection}
+
+
+@pytest.mark.parametrize("uid", sorted({os.geteuid(), 1001} if os.geteuid() == 0 else {os.geteuid()}))
+def test_the_kernel_is_asked_for_one_connection(
+    uid: int, listening: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for all there are: it writes them in milliseconds, for every call."""
+    monkeypatch.setattr(peer, "TABLE", tmp_path / "none")
+    with client_of(listening.getsockname(), uid):
+        connection, _address = listening.accept()
+        with connection:
+            assert peer.user(environ_of(connection)) == uid
+
+
+@contextlib.contextmanager
+def client_of(address: tuple[str, int], uid: int) -> Iterator[None]:
+    """A process of a user with a connection to an address, until the other end closes it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if uid != os.geteuid():
+                os.setuid(uid)
+            with socket.socket() as client:
+                client.connect(address)
+                client.recv(1)
+        finally:
+            os._exit(0)
+    yield
+    os.waitpid(child, 0)
+
+
+def test_whoever_listens_at_the_port_of_a_client_that_is_gone_is_not_taken_for_it(listening: socket.socket) -> None:
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    client.bind(("127.0.0.1", 0))
+    own = client.getsockname()
+    client.connect(listening.getsockname())
+    connection, _address = listening.accept()
+    with connection, socket.socket() as other:
+        environ = environ_of(connection)
+        assert peer.user(environ) == os.geteuid()
+        client.close()
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(own)
+        other.listen()
+        assert peer.user(environ) is None
