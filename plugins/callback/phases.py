@@ -62,6 +62,7 @@ from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import (
     printable,
     short,
 )
+from ansible_collections.trainium.cluster.plugins.plugin_utils._preload import preload
 from ansible_collections.trainium.cluster.plugins.plugin_utils._run_log import Details, RunLog, Seconds
 
 MESSAGES = ("debug", "ansible.builtin.debug", "ansible.legacy.debug")
@@ -114,6 +115,7 @@ class CallbackModule(Default):
             return
         self._playbook = Path(playbook._file_name).stem
         names = [self._name_of(play) for play in playbook.get_plays()]
+        preload()
         self._planned = [name for name, before in zip(names, ["", *names]) if name != before]
         self._log = self._display.log = RunLog(self._folder, self._playbook)
         if self._log.problem:
