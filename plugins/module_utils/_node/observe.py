@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import ARGUMENTS, devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health import parse_properties
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import parse_mountinfo
 
@@ -107,14 +108,25 @@ def mount_points() -> list[str]:
     return list(parse_mountinfo(_text("/proc/self/mountinfo")))
 
 
+def _neuron_ls(timeout: float, folders: list[str]) -> dict[str, Any]:
+    """The answer to the first way of asking that this release understands; the first one's where it is none."""
+    first: dict[str, Any] | None = None
+    for arguments in ARGUMENTS:
+        asked = commands.run(["neuron-ls", *arguments], timeout, folders)._asdict()
+        first = first or asked
+        if not asked["ended"]:
+            break
+        if devices_of(asked["out"]) is not None:
+            return asked
+    return first or {}
+
+
 def observe(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Everything at once; what is switched off is not asked for."""
     skip, timeout, folders = set(wanted["skip"]), float(wanted["timeout"]), wanted["folders"]
     venv = wanted["venv_path"]
     return {
-        "neuron_ls": None
-        if {"devices", "cores"} <= skip
-        else commands.run(["neuron-ls", "-j"], timeout, folders)._asdict(),
+        "neuron_ls": None if {"devices", "cores"} <= skip else _neuron_ls(timeout, folders),
         "fi_info": None
         if "efa" in skip
         else commands.run(["fi_info", "-p", "efa", "-t", "FI_EP_RDM"], timeout, folders)._asdict(),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import ARGUMENTS, devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import DPKG_FORMAT, RPM_FORMAT, services_of
 
 # Where Neuron's and EFA's tools are installed, before the places that the system knows.
@@ -33,6 +34,15 @@ def ask(module: AnsibleModule, name: str, *arguments: str, codes: Sequence[int] 
         return None
     code, output, _errors = module.run_command([tool, *arguments], environ_update={"LC_ALL": "C"})
     return str(output) if code in codes else None
+
+
+def ask_neuron_ls(module: AnsibleModule) -> list[int]:
+    """NeuronCores of each device that neuron-ls shows; empty where it is not there or shows none."""
+    for arguments in ARGUMENTS:
+        found = devices_of(ask(module, "neuron-ls", *arguments) or "")
+        if found is not None:
+            return found
+    return []
 
 
 def users_of(prefix: str) -> list[str]:

@@ -136,11 +136,11 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
 from ansible_collections.trainium.cluster.plugins.module_utils._node.apt_sources import without
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
+    ask_neuron_ls,
     find_tool,
     package_lines,
     users_of,
@@ -241,7 +241,7 @@ def _efa(module: AnsibleModule) -> dict[str, Any]:
 
 
 def _neuron(module: AnsibleModule) -> dict[str, Any]:
-    devices = devices_of(ask(module, "neuron-ls", "-j") or "") or []
+    devices = ask_neuron_ls(module)
     return {
         "built": (ask(module, "modinfo", "-F", "version", "neuron") or "").strip(),
         "loaded": os.path.exists("/dev/neuron0"),

@@ -148,11 +148,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import monitoring
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
+    ask_neuron_ls,
     file_line,
     owner_of,
     package_lines,
@@ -218,7 +218,6 @@ def _slurm(module: AnsibleModule) -> dict[str, Any]:
     text = CONFIGURATION.read_text(encoding="utf-8", errors="replace") if read and CONFIGURATION.exists() else ""
     key = MUNGE_KEY.read_bytes() if read and MUNGE_KEY.is_file() else b""
     shown = ask(module, "slurmd", "-C") if "hardware" in asked else None
-    neuron = ask(module, "neuron-ls", "-j") if "neuron" in asked else None
     arguments = ("--readonly", "--noheader", "--parsable2", "show", "cluster", "format=Cluster")
     clusters = ask(module, "sacctmgr", *arguments) if "accounting" in asked else None
     row = itertools.takewhile(lambda number: os.path.exists(f"/dev/neuron{number}"), itertools.count())
@@ -226,7 +225,7 @@ def _slurm(module: AnsibleModule) -> dict[str, Any]:
         "munge_key_digest": sha256(key).hexdigest() if is_text_key(key) else "",
         "nodes": nodes_of(text),
         "hardware": hardware_of(shown or ""),
-        "neuron_devices": len(devices_of(neuron or "") or []),
+        "neuron_devices": len(ask_neuron_ls(module)) if "neuron" in asked else 0,
         "neuron_device_files": len(list(row)) if "neuron" in asked else 0,
         "accounting_clusters": None if clusters is None else clusters.split(),
     }

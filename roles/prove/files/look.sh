@@ -36,7 +36,7 @@ section eni_helper systemctl is-enabled aws-ubuntu-eni-helper.service
 section neuron_module modinfo -F version neuron
 section dkms dkms status
 section devices 'ls -d /dev/neuron[0-9]* | wc -l'
-section neuron_ls neuron-ls -j
+section neuron_ls 'neuron-ls -j || neuron-ls --output-format json'
 section neuron_packages 'dpkg-query --show "aws-neuronx-*"'
 section efa_installer 'head -n 1 /opt/amazon/efa_installed_packages'
 section slurm 'slurmctld -V || slurmd -V'

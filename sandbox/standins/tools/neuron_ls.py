@@ -2,9 +2,13 @@
 
 import json
 import sys
+from pathlib import Path
 
 sys.path.insert(0, "/usr/local/lib/sandbox")
-from devices import neuron_devices
+from devices import instance_type, neuron_devices
+
+# As announced for SDK 2.34: another option, and fields beside the devices.
+NEW = Path("/etc/simulated/neuron-ls-2.34")
 
 
 def main() -> int:
@@ -12,8 +16,16 @@ def main() -> int:
     if not found:
         print("neuron-ls (simulated): no neuron device found", file=sys.stderr)
         return 1
-    if "-j" in sys.argv[1:] or "--json-output" in sys.argv[1:]:
+    old = "-j" in sys.argv[1:] or "--json-output" in sys.argv[1:]
+    new = sys.argv[1:] == ["--output-format", "json"]
+    if old == NEW.exists() and (old or new):
+        print(f"neuron-ls (simulated): unknown option {sys.argv[1]}", file=sys.stderr)
+        return 2
+    if old:
         print(json.dumps(found, indent=2))
+        return 0
+    if new:
+        print(json.dumps({"instance": {"type": instance_type()}, "ultraserver_nodes": [], "devices": found}, indent=2))
         return 0
     print("simulated devices of the sandbox")
     print(f"{'DEVICE':<8}{'CORES':<8}{'MEMORY':<10}PCI BDF")

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.filter.hardware import instance_hardware
@@ -35,7 +36,8 @@ provider: efa
 def printed(devices: int, cores: int, form: str) -> str:
     """What neuron-ls -j prints: a list in older releases, a dictionary that holds the list in newer ones."""
     records = [{"neuron_device": number, "nc_count": cores, "memory_size": 1} for number in range(devices)]
-    return json.dumps(records if form == "list" else {"instance_type": "x", "mlas": records})
+    beside: dict[str, Any] = {"instance_type": "x", "others": [], "nodes": [{"id": 1}]}
+    return json.dumps(records if form == "list" else {**beside, "mlas": records})
 
 
 def counted_by_the_job_script(text: str) -> int:
@@ -75,7 +77,7 @@ def test_the_job_script_does_not_go_on_with_nothing() -> None:
         [sys.executable, str(Path(neuron_ls.__file__))], input="no device", capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert "shows no NeuronCore on this node" in ended.stderr
+    assert "neuron-ls shows no NeuronCore on this node" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

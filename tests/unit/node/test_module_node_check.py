@@ -53,6 +53,15 @@ def test_tools_are_asked_where_they_are_installed(tmp_path: Path, capsys: pytest
     assert (found["changed"], found["gate"]["cores"], found["gate"]["torchrun"]) == (False, 30, False)
 
 
+def test_a_release_without_the_older_option_is_asked_by_the_newer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = json.dumps({"devices": [{"nc_count": 2} for _number in range(16)]})
+    program(tmp_path / "neuron-ls", f"[ \"$*\" = '--output-format json' ] && echo '{listing}'")
+    shown = results(run(capsys, tmp_path, skip=["efa", "driver", "clock"]))
+    assert (shown["devices"], shown["cores"]) == ("ok", "ok")
+
+
 def test_a_tool_that_hangs_is_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program(tmp_path / "neuron-ls", "sleep 30; true")
     found = run(capsys, tmp_path, timeout=1, skip=["efa", "driver", "clock"])

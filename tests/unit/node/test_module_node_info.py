@@ -61,6 +61,15 @@ def test_the_tools_are_asked_and_their_answers_counted(tools: Path, capsys: pyte
     assert found["python"] == "9.1"
 
 
+def test_a_release_without_the_older_option_is_asked_by_the_newer(
+    tools: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listing = json.dumps({"devices": [{"nc_count": 8}]})
+    (tools / "neuron-ls").write_text(f"#!/bin/sh\n[ \"$*\" = '--output-format json' ] && echo '{listing}'\n")
+    (tools / "neuron-ls").chmod(0o755)
+    assert run(capsys)["neuron"]["cores"] == 8
+
+
 def test_a_tool_that_fails_says_nothing(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program(tools, "neuron-ls", "no neuron device found", code=1)
     program(tools, "fi_info", "fi_getinfo: -61", code=61)

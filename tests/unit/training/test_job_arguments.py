@@ -93,12 +93,13 @@ def test_a_script_learns_how_often_its_job_was_put_back(tmp_path: Path, given: d
     assert job.calls("torchrun")[-1][1]["SLURM_RESTART_COUNT"] == seen
 
 
+@pytest.mark.parametrize("option", ["-j", "--output-format json"])
 @pytest.mark.parametrize(("cores", "processes"), [([2], 2), ([2] * 16, 32), ([8] * 4, 32)])
-def test_as_many_processes_as_the_node_has_cores(tmp_path: Path, cores: list[int], processes: int) -> None:
+def test_as_many_processes_as_the_node_has_cores(tmp_path: Path, cores: list[int], processes: int, option: str) -> None:
     job = Job(tmp_path, {"processes_per_node": "auto"})
     shutil.copy(ROOT / "plugins/module_utils/_hardware/neuron_ls.py", job.folder / ".neuron_ls.py")
     devices = ",".join(f'{{"nc_count": {count}}}' for count in cores)
-    program(job, "neuron-ls", f"[ \"$*\" = -j ] && echo '[{devices}]'")
+    program(job, "neuron-ls", f"[ \"$*\" = '{option}' ] && echo '[{devices}]'")
     done = job.run("job.sh", "train")
     assert f"--nproc-per-node={processes}" in job.calls("torchrun")[-1][0]
     assert f"JOB nodes=1 processes={processes}\n" in done.stdout
@@ -110,7 +111,7 @@ def test_a_node_without_its_devices_does_not_train(tmp_path: Path) -> None:
     program(job, "neuron-ls", "exit 1")
     done = job.run("job.sh", "train")
     assert (done.returncode, job.calls("torchrun")) == (1, [])
-    assert "neuron-ls -j shows no NeuronCore on this node" in done.stderr
+    assert "neuron-ls shows no NeuronCore on this node" in done.stderr
 
 
 def test_a_node_at_another_address_does_not_train(tmp_path: Path) -> None:

@@ -23,9 +23,13 @@ def _text(path: str) -> str:
     return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
+def instance_type() -> str:
+    return _text("/seed/instance-type")
+
+
 def neuron_devices() -> list[dict]:
     """One record a device, in the shape of neuron-ls -j; connected_to are the ring neighbours."""
-    count, cores, memory = TYPES.get(_text("/seed/instance-type"), (0, 0, 0))
+    count, cores, memory = TYPES.get(instance_type(), (0, 0, 0))
     here = int(_text("/etc/simulated/neuron-devices") or count)
     return [
         {
