@@ -112,6 +112,12 @@ scripts: setup ## the training script with real PyTorch and torch_xla: killed, r
 	$(call have,ld,binutils)
 	nice $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/training
 
+# Goes on where it was ended. ARGS="--subject ec2 --count 40 --seed 2 --minutes 20 --jobs 2"; --write puts the score into
+# docs/testing.md.
+.PHONY: mutants
+mutants: setup ## whether tests notice small changes of the code, by subject, apart from test
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.
 upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed
 	$(call have,ld,binutils)
