@@ -26,6 +26,8 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVA
 )
 PR_SET_PDEATHSIG = 1
 VIRTUAL = {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "mqueue", "securityfs", "debugfs", "tracefs"}
+# Each has its own, empty at first.
+TEMPORARY = ("/tmp", "/dev/shm")  # noqa: S108
 FLAGS = {"nosuid": MS_NOSUID, "nodev": MS_NODEV, "noexec": MS_NOEXEC}
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -61,6 +63,8 @@ def _unshare() -> None:
 def _places(root: Path) -> list[Path]:
     """The folders that look writable: the home, and the checkout unless it lies in there."""
     home = Path.home().resolve()
+    if any(root.is_relative_to(place) or home.is_relative_to(place) for place in TEMPORARY):
+        raise ConfinementError(f"{root} or the home is in a folder for temporary files, which a mutant gets empty")
     return [home] if root.is_relative_to(home) else [home, root]
 
 
@@ -74,14 +78,14 @@ def _mounts(root: Path) -> None:
         flags = sum(FLAGS.get(option, 0) for option in fields[5].split(","))
         if Path(target).exists():
             _mount("none", target, "", MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
-    _mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
-    _mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    for place in TEMPORARY:
+        _mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
     _mount("proc", "/proc", "proc")
-    for number, place in enumerate(_places(root)):
-        above = Path(f"/tmp/.above/{number}")  # noqa: S108 - a /tmp of its own
+    for number, folder in enumerate(_places(root)):
+        above = Path(f"{TEMPORARY[0]}/.above/{number}")
         (above / "upper").mkdir(parents=True)
         (above / "work").mkdir()
-        _mount("overlay", str(place), "overlay", 0, f"lowerdir={place},upperdir={above}/upper,workdir={above}/work")
+        _mount("overlay", str(folder), "overlay", 0, f"lowerdir={folder},upperdir={above}/upper,workdir={above}/work")
 
 
 def _first(root: Path, act: Callable[[], int]) -> int:

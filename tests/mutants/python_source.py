@@ -40,6 +40,8 @@ UNSEEN = re.compile(
 )
 LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 ENDS = {"fail", "fail_json", "exit_json", "exit", "refuse"}
+# A message that is wrong has its tests elsewhere, and imports fail at once.
+LEFT_ALONE = (ast.Import, ast.ImportFrom, ast.Assert, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
 COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef, ast.Match)
 
 
@@ -94,10 +96,10 @@ class _Walk:
     # --- statements ---
 
     def body(self, statements: list[ast.stmt]) -> None:
-        for number, statement in enumerate(statements):
-            documentation = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-            if not (documentation and isinstance(statement.value, ast.Constant) and number == 0):
-                self.statement(statement)
+        first = statements[0].value if statements and isinstance(statements[0], ast.Expr) else None
+        documented = isinstance(first, ast.Constant) and isinstance(first.value, str)
+        for statement in statements[1:] if documented else statements:
+            self.statement(statement)
 
     def statement(self, node: ast.stmt) -> None:
         last = node.end_lineno or node.lineno
@@ -105,42 +107,34 @@ class _Walk:
         if isinstance(node, COMPOUND) and inner:
             last = max(node.lineno, inner[0].lineno - 1)
         self.lines = (node.lineno, last)
-        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Assert, ast.Global, ast.Pass)):
-            return
-        if isinstance(node, ast.Assign) and any(
-            isinstance(one, ast.Name) and one.id in DOCUMENTATION for one in node.targets
-        ):
+        if isinstance(node, LEFT_ALONE):
             return
         if isinstance(node, ast.If):
             self._if(node)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for default in (*node.args.defaults, *node.args.kw_defaults):
-                if default is not None:
-                    self.expression(default)
-            self.body(node.body)
-        elif isinstance(node, ast.ClassDef):
-            self.body(node.body)
         elif isinstance(node, ast.Try):
             self._try(node)
         elif isinstance(node, ast.Return):
             self._return(node)
-        elif isinstance(node, ast.AnnAssign):
-            if node.value and not UNSEEN.search(self.source.of(node.target)):
-                self.expression(node.value)
-        elif isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if not any(UNSEEN.search(self.source.of(target)) for target in targets):
-                self.expression(node.value)
-        elif isinstance(node, ast.Raise):
-            return
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self._assign(node)
+        elif isinstance(node, ast.FunctionDef):
+            self.children([*node.args.defaults, *(one for one in node.args.kw_defaults if one)])
+            self.body(node.body)
+        elif isinstance(node, ast.ClassDef):
+            self.body(node.body)
         else:
             if isinstance(node, ast.While):
                 self.negated(node.test)
             for field, value in ast.iter_fields(node):
-                if field in ("body", "orelse", "finalbody"):
+                if field in ("body", "orelse"):
                     self.body(value)
                 else:
                     self.children(value)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        names = [self.source.of(one) for one in (node.targets if isinstance(node, ast.Assign) else [node.target])]
+        if node.value and not any(name in DOCUMENTATION or UNSEEN.search(name) for name in names):
+            self.expression(node.value)
 
     def _if(self, node: ast.If) -> None:
         said = self.source.of(node.test)
@@ -205,11 +199,8 @@ class _Walk:
         if isinstance(node, ast.Constant):
             self._constant(node)
             return
-        if isinstance(node, (ast.JoinedStr, ast.Lambda)) and isinstance(node, ast.JoinedStr):
-            # What is put into a text, but not the text.
-            for part in node.values:
-                if isinstance(part, ast.FormattedValue):
-                    continue
+        if isinstance(node, ast.JoinedStr):
+            # Most of them are messages, and Python 3.11 does not know where their parts are.
             return
         if isinstance(node, ast.Call):
             self._call(node)

@@ -110,7 +110,8 @@ def tried(
     root: Path, mutants: Iterable[Mutant], choice: Choice, jobs: int, until: float, show: Callable[[Verdict], None]
 ) -> bool:
     """Tries mutants until all are tried or the time has come; whether all were."""
-    waiting, running, late = iter(mutants), [], False
+    waiting = iter(mutants)
+    running: list[_Trial] = []
     try:
         while True:
             late = time.monotonic() > until

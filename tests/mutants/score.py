@@ -57,7 +57,8 @@ def row(name: str, head: dict[str, Any], verdicts: list[Verdict]) -> str:
     """A subject's line of the table."""
     count = Counter(one.what for one in verdicts)
     good, every = count[NOTICED] + count[HUNG], len(verdicts)
-    return f"| {name} | {every} | {good} | {count[HUNG]} | {100 * good / every:.0f} % | {head['commit']} | {head['seed']} |"
+    score = f"{100 * good / every:.0f} %"
+    return f"| {name} | {every} | {good} | {count[HUNG]} | {score} | {head['commit']} | {head['seed']} |"
 
 
 def entries(root: Path, subject: str, verdicts: Iterable[Verdict], reasons: dict[str, str]) -> list[dict[str, Any]]:
@@ -80,7 +81,7 @@ def key_of(entry: dict[str, Any]) -> str:
 
 
 def write(root: Path, results: dict[str, Results]) -> None:
-    """The table and the survivors into docs/testing.md and docs/testing.json; subjects that did not run stay as they are."""
+    """The table and the survivors into docs/testing.md and .json; subjects that did not run stay as they are."""
     kept = root / "docs/testing.json"
     old = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {"rows": {}, "survivors": []}
     given = {key_of(entry): entry["reason"] for entry in old["survivors"] if not entry["reason"].startswith("no test ")}

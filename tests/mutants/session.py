@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -71,6 +72,9 @@ def _pytest(arguments: Sequence[str], plugins: Sequence[object], log: int) -> in
     for stream in (1, 2):
         os.dup2(log, stream)
     os.environ.pop("PYTEST_ADDOPTS", None)
+    # Where a test started this: what it has imported is what is mutated.
+    for name in [name for name in sys.modules if name.startswith("ansible_collections.trainium")]:
+        del sys.modules[name]
     return int(pytest.main([*PLAIN, *arguments], plugins=list(plugins)))
 
 

@@ -13,6 +13,26 @@ PLUGINS = ("modules/*.py", "modules/internal/*.py", "action/*.py", "action/inter
 IMPORTED = re.compile(r"module_utils\.(_[a-z0-9]+)")
 
 
+# What roles refuse has its tests in one place.
+REFUSALS = f"{CONTRACT}/validate"
+NODES = (
+    *("acceptance", "cluster_hosts", "efa", "monitoring", "neuron", "neuron_venv", "node_image", "shared_storage"),
+)
+PACKAGES = (
+    *(
+        "lock_files",
+        "efa_version",
+        "neuron_index",
+        "index_passwords",
+        "environments",
+        "repository_keys",
+        "host_entries",
+    ),
+)
+JOBS = ("job_environment", "job_folders", "pod_security")
+PLAYS = ("dataset/test_dataset_play", "ec2/test_efa_instance_play", "network/test_lease")
+
+
 @dataclass(frozen=True)
 class Subject:
     """``tests`` run first, in seconds; what they let pass is tried by ``slow``, which run modules and plays."""
@@ -26,9 +46,8 @@ class Subject:
 
 
 def _one(name: str, *roles: str, slow: tuple[str, ...] = (), tests: tuple[str, ...] = ()) -> Subject:
-    # What a role refuses has its tests in one place.
-    refusals = (f"{CONTRACT}/validate",) if roles else ()
-    return Subject(name, (f"_{name}",), roles, tests=(f"{UNIT}/{name}", *tests), slow=(*slow, *refusals))
+    more = (REFUSALS,) if roles else ()
+    return Subject(name, (f"_{name}",), roles, tests=(f"{UNIT}/{name}", *tests), slow=(*slow, *more))
 
 
 SUBJECTS = (
@@ -45,7 +64,7 @@ SUBJECTS = (
         ("efa_nodes",),
         ("plugins/inventory/nodes.py",),
         (f"{UNIT}/ec2", f"{SECURITY}/test_inventory_names.py", f"{SECURITY}/test_inventory_values.py"),
-        (f"{CONTRACT}/ec2", f"{CONTRACT}/network/test_replacing.py", f"{CONTRACT}/network/test_leaving.py"),
+        (f"{CONTRACT}/ec2", *(f"{CONTRACT}/network/test_{name}.py" for name in ("replacing", "leaving")), REFUSALS),
     ),
     _one("capacity", slow=(f"{CONTRACT}/capacity",)),
     _one("fsx", slow=(f"{CONTRACT}/fsx", f"{CONTRACT}/network/test_shared_storage.py")),
@@ -61,20 +80,9 @@ SUBJECTS = (
     ),
     Subject(
         "roles of nodes",
-        roles=(
-            "acceptance",
-            "cluster_hosts",
-            "efa",
-            "monitoring",
-            "neuron",
-            "neuron_venv",
-            "node_image",
-            "shared_storage",
-        ),
-        tests=(f"{UNIT}/node", f"{SECURITY}/test_templates.py", f"{SECURITY}/test_lock_files.py")
-        + tuple(f"{SECURITY}/test_{name}.py" for name in ("efa_version", "neuron_index", "index_passwords"))
-        + tuple(f"{SECURITY}/test_{name}.py" for name in ("environments", "repository_keys", "host_entries")),
-        slow=(f"{CONTRACT}/network/test_node_image.py", f"{CONTRACT}/network/test_shared_storage.py"),
+        roles=NODES,
+        tests=(f"{UNIT}/node", f"{SECURITY}/test_templates.py", *(f"{SECURITY}/test_{name}.py" for name in PACKAGES)),
+        slow=(f"{CONTRACT}/network/test_node_image.py", f"{CONTRACT}/network/test_shared_storage.py", REFUSALS),
     ),
     _one(
         *("pcluster", "parallelcluster"),
@@ -86,9 +94,8 @@ SUBJECTS = (
         "job scripts",
         roles=("training_job",),
         files=("roles/training_job/files/upstream/*.py",),
-        tests=(f"{UNIT}/training", f"{SECURITY}/test_templates.py", f"{SECURITY}/test_job_environment.py")
-        + (f"{SECURITY}/test_job_folders.py", f"{SECURITY}/test_pod_security.py"),
-        slow=(f"{CONTRACT}/training", f"{CONTRACT}/kubernetes/test_training_play.py"),
+        tests=(f"{UNIT}/training", f"{SECURITY}/test_templates.py", *(f"{SECURITY}/test_{name}.py" for name in JOBS)),
+        slow=(f"{CONTRACT}/training", f"{CONTRACT}/kubernetes/test_training_play.py", REFUSALS),
     ),
     Subject("training script", files=("roles/training_job/files/bert/*.py",), slow=("tests/training",)),
     _one(
@@ -103,21 +110,20 @@ SUBJECTS = (
         ("_teardown", "_lease"),
         ("network", "teardown", "trainium"),
         tests=(f"{UNIT}/teardown", f"{SECURITY}/test_ssh_networks.py"),
-        slow=(f"{CONTRACT}/network", f"{CONTRACT}/validate"),
+        slow=(f"{CONTRACT}/network", REFUSALS),
     ),
     _one("prove", "prove", slow=(f"{CONTRACT}/network/test_prove.py",)),
     Subject(
         "controller",
         files=("plugins/plugin_utils/*.py", "plugins/callback/*.py"),
         tests=(f"{UNIT}/callback", f"{UNIT}/docs/test_refusals.py", f"{UNIT}/diagnose"),
-        slow=(f"{CONTRACT}/node", f"{CONTRACT}/dataset/test_dataset_play.py", f"{CONTRACT}/validate")
-        + (f"{CONTRACT}/slurm", f"{CONTRACT}/ec2/test_efa_instance_play.py", f"{CONTRACT}/network/test_lease.py"),
+        slow=(f"{CONTRACT}/node", REFUSALS, f"{CONTRACT}/slurm", *(f"{CONTRACT}/{name}.py" for name in PLAYS)),
     ),
 )
 
 
 def subject_of(text: str) -> str:
-    """The subject of a plugin: the one of which it imports most, the later of two; without any it is the controller's."""
+    """The subject of a plugin: the one of which it imports most, the later of two; else the controller's."""
     found = IMPORTED.findall(text)
     count = {subject.name: sum(map(found.count, subject.folders)) for subject in SUBJECTS if subject.name != "common"}
     count.pop("hardware")

@@ -51,8 +51,8 @@ QUOTE = re.compile(r" \| quote(?=[\s})])")
 CONDITION = re.compile(r"\{%-? (?:el)?if (.*?) -?%\}")
 # What people read of a task, or only order it.
 SHOWN = re.compile(
-    r"\s*(?:- )?(?:name|msg|fail_msg|success_msg|label|description|tags|quiet|delay|retries|timeout|prompt|reason|why|help|until)"
-    r":(?: |$)"
+    r"\s*(?:- )?(?:name|msg|fail_msg|success_msg|label|description|tags|quiet|delay|retries|timeout|prompt|reason|why"
+    r"|help|until):(?: |$)"
 )
 KEY = re.compile(r"\s*(?:- )?[\w.\"'-]+:(?: |$)")
 
