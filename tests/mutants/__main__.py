@@ -46,6 +46,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=120, help="when to end (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (%(default)s)")
     parser.add_argument("--slow", type=float, default=60, help="seconds of slow tests for each; 0 leaves them out")
+    parser.add_argument("--survivors", action="store_true", help="after tests were added: only what survived before")
     parser.add_argument("--write", action="store_true", help="put the score into docs/testing.md")
     return parser.parse_args()
 
@@ -55,14 +56,15 @@ def of_subject(subject: subjects.Subject, asked: argparse.Namespace, until: floa
     paths = [path for path in subjects.sources(ROOT, subject) if fnmatch.fnmatch(path, f"*{asked.file}*")]
     if not paths:
         return None
-    tests = baseline.test_files(ROOT, [*subject.tests, *(subject.slow if asked.slow else ())])
+    tests = baseline.test_files(ROOT, [*subject.tests, *subject.slow])
     head = {
-        "key": f"{baseline.digest(ROOT, [*paths, *tests])} {asked.seed} {asked.slow}",
+        "key": f"{baseline.digest(ROOT, paths)} {asked.seed}",
+        "tests": baseline.digest(ROOT, tests),
         "commit": commit(),
         "seed": asked.seed,
     }
     place = CACHE / f"{subject.name.replace(' ', '-')}{'-part' if asked.file else ''}.jsonl"
-    results = score.Results.resumed(place, head)
+    results = score.Results.resumed(place, head, asked.slow, asked.survivors)
     share = math.ceil(asked.count / len(asked.subject))
     left = share - len(results.verdicts)
     if left <= 0:
@@ -76,6 +78,7 @@ def of_subject(subject: subjects.Subject, asked: argparse.Namespace, until: floa
         return (mutant for mutant in itertools.islice(every, share) if not results.has(mutant))
 
     def show(verdict: run.Verdict) -> None:
+        verdict.slow = asked.slow
         results.add(verdict)
         mutant = verdict.mutant
         place = f"{subject.name} {len(results.verdicts)}/{share}: {mutant.path}:{mutant.line}"

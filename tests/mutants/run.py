@@ -23,12 +23,17 @@ NOTICING = (1, 2, 3)
 
 @dataclass
 class Verdict:
-    """How a mutant fared; ``seconds`` of the machine's time."""
+    """How a mutant fared, in so many seconds and by so many tests; ``slow``: how long slow ones were allowed."""
 
     mutant: Mutant
     what: str
     seconds: float = 0.0
     tests: int = 0
+    slow: float = 0.0
+
+    @property
+    def noticed(self) -> bool:
+        return self.what in (NOTICED, HUNG)
 
 
 class Choice:

@@ -25,14 +25,21 @@ class Results:
     verdicts: list[Verdict] = field(default_factory=list)
 
     @classmethod
-    def resumed(cls, path: Path, head: dict[str, Any]) -> Results:
-        """What the file has of the same sources, tests and seed; anything else in it is given up."""
+    def resumed(cls, path: Path, head: dict[str, Any], slow: float, trust: bool) -> Results:
+        """What the file has of the same sources, seed and tests; with ``trust`` also of others what was noticed.
+
+        What survived fewer slow tests than are asked for is tried again.
+        """
         made = cls(path, head)
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        if lines and json.loads(lines[0])["key"] == head["key"]:
+        before = json.loads(lines[0]) if lines else {}
+        if before.get("key") == head["key"]:
+            same = before["tests"] == head["tests"]
             for line in lines[1:]:
                 said = json.loads(line)
-                made.verdicts.append(Verdict(Mutant(**said.pop("mutant")), **said))
+                verdict = Verdict(Mutant(**said.pop("mutant")), **said)
+                if (same or trust) if verdict.noticed else (same and verdict.slow >= slow):
+                    made.verdicts.append(verdict)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
             "".join(f"{json.dumps(one)}\n" for one in (head, *map(asdict, made.verdicts))), encoding="utf-8"
@@ -49,7 +56,7 @@ class Results:
 
 
 def survivors(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    found = [one for one in verdicts if one.what not in (NOTICED, HUNG)]
+    found = [one for one in verdicts if not one.noticed]
     return sorted(found, key=lambda one: (one.mutant.path, one.mutant.line, one.mutant.what))
 
 

@@ -93,20 +93,34 @@ def test_a_plugin_belongs_to_what_it_imports_most(text: str, subject: str) -> No
     assert subjects.subject_of(text) == subject
 
 
-HEAD = {"key": "1", "commit": "abc", "seed": "1"}
+HEAD = {"key": "1", "tests": "1", "commit": "abc", "seed": "1"}
 VERDICTS = [Verdict(mutant(one, one), what) for one, what in ((3, NOTICED), (4, HUNG), (2, SURVIVED), (1, UNREACHED))]
 
 
 def test_a_run_goes_on_where_it_was_and_anew_with_other_sources(tmp_path: Path) -> None:
     place = tmp_path / "a" / "slurm.jsonl"
-    made = score.Results.resumed(place, HEAD)
+    made = score.Results.resumed(place, HEAD, 0, False)
     for one in VERDICTS:
         made.add(one)
-    again = score.Results.resumed(place, HEAD)
+    again = score.Results.resumed(place, HEAD, 0, False)
     assert again.verdicts == VERDICTS
     assert again.has(mutant(3, 3)) and not again.has(mutant(9, 9))
-    assert score.Results.resumed(place, {**HEAD, "key": "2"}).verdicts == []
+    assert score.Results.resumed(place, {**HEAD, "key": "2"}, 0, True).verdicts == []
     assert json.loads(place.read_text(encoding="utf-8"))["key"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("tests", "slow", "trust", "kept"),
+    [("1", 60, False, 2), ("1", 0, True, 4), ("2", 0, False, 0), ("2", 0, True, 2)],
+)
+def test_what_survived_is_tried_again_by_more_tests(
+    tmp_path: Path, tests: str, slow: float, trust: bool, kept: int
+) -> None:
+    made = score.Results.resumed(tmp_path / "x", HEAD, 0, False)
+    for one in VERDICTS:
+        made.add(one)
+    again = score.Results.resumed(tmp_path / "x", {**HEAD, "tests": tests}, slow, trust)
+    assert again.verdicts == VERDICTS[:kept]
 
 
 def test_the_page_has_what_was_measured_and_keeps_reasons(tmp_path: Path) -> None:
