@@ -43,6 +43,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=500, help="how many in all subjects together (%(default)s)")
     parser.add_argument("--subject", nargs="+", choices=names, default=names, metavar="SUBJECT", help=", ".join(names))
     parser.add_argument("--file", default="", help="only files like this; such a run counts for no score")
+    parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="instead of the subject's; likewise")
     parser.add_argument("--minutes", type=float, default=120, help="when to end (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (%(default)s)")
     parser.add_argument("--slow", type=float, default=60, help="seconds of slow tests for each; 0 leaves them out")
@@ -59,19 +60,20 @@ def of_subject(subject: subjects.Subject, asked: argparse.Namespace, until: floa
     tests = baseline.test_files(ROOT, [*subject.tests, *subject.slow])
     head = {
         "key": f"{baseline.digest(ROOT, paths)} {asked.seed}",
-        "tests": baseline.digest(ROOT, tests),
+        "tests": baseline.digest(ROOT, baseline.test_files(ROOT, asked.tests) if asked.tests else tests),
         "commit": commit(),
         "seed": asked.seed,
     }
-    place = CACHE / f"{subject.name.replace(' ', '-')}{'-part' if asked.file else ''}.jsonl"
+    part = "-part" if asked.file or asked.tests else ""
+    place = CACHE / f"{subject.name.replace(' ', '-')}{part}.jsonl"
     results = score.Results.resumed(place, head, asked.slow, asked.survivors)
     share = math.ceil(asked.count / len(asked.subject))
     left = share - len(results.verdicts)
     if left <= 0:
         return results
     known = CACHE / "baseline"
-    fast = baseline.learn(ROOT, subject.tests, known, say)
-    slow = baseline.learn(ROOT, subject.slow, known, say) if asked.slow and subject.slow else None
+    fast = baseline.learn(ROOT, asked.tests or subject.tests, known, say)
+    slow = baseline.learn(ROOT, subject.slow, known, say) if asked.slow and subject.slow and not asked.tests else None
 
     def waiting() -> Iterator[Mutant]:
         every = draw.drawn(ROOT, paths, f"{asked.seed} {subject.name}")
@@ -106,7 +108,7 @@ def main() -> int:
         for one in score.survivors(results.verdicts):
             print(f"{one.mutant.path}:{one.mutant.line}: {one.mutant.what}: {one.what}")
         print(score.row(name, results.head, results.verdicts))
-    if asked.write and not asked.file:
+    if asked.write and not (asked.file or asked.tests):
         score.write(ROOT, found)
     return 0
 

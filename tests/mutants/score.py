@@ -62,10 +62,12 @@ def survivors(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 def row(name: str, head: dict[str, Any], verdicts: list[Verdict]) -> str:
     """A subject's line of the table."""
-    count = Counter(one.what for one in verdicts)
-    good, every = count[NOTICED] + count[HUNG], len(verdicts)
-    score = f"{100 * good / every:.0f} %"
-    return f"| {name} | {every} | {good} | {count[HUNG]} | {score} | {head['commit']} | {head['seed']} |"
+    hung, every = Counter(one.what for one in verdicts)[HUNG], len(verdicts)
+    good = sum(one.noticed for one in verdicts)
+    # Whether those that the fast tests let pass were tried by the slow ones.
+    slow = min((one.slow for one in verdicts if not one.noticed), default=max(one.slow for one in verdicts))
+    part = f"{100 * good / every:.0f} %"
+    return f"| {name} | {every} | {good} | {hung} | {part} | {slow:.0f} s | {head['commit']} | {head['seed']} |"
 
 
 def entries(root: Path, subject: str, verdicts: Iterable[Verdict], reasons: dict[str, str]) -> list[dict[str, Any]]:
@@ -110,15 +112,13 @@ def write(root: Path, results: dict[str, Results]) -> None:
 
 def table(rows: dict[str, str], left: list[dict[str, Any]]) -> str:
     """What stands between the marks of the page."""
-    lines = [
-        "| subject | mutants | noticed | of them by a hang | score | commit | seed |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    names = ["subject", "mutants", "noticed", "of them by a hang", "score", "slow tests", "commit", "seed"]
+    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
     numbers = [list(map(int, re.findall(r"\| (\d+) (?=\|)", line)[:2])) for line in rows.values()]
     lines += rows.values()
     every, good = sum(one[0] for one in numbers), sum(one[1] for one in numbers)
     if every:
-        lines.append(f"| **all** | {every} | {good} | | {100 * good / every:.0f} % | | |")
+        lines.append(f"| **all** | {every} | {good} | | {100 * good / every:.0f} % | | | |")
     reasons = Counter(entry["reason"] for entry in left)
     lines += ["", "| why one survived | how many |", "| --- | --- |"]
     lines += [f"| {reason} | {number} |" for reason, number in reasons.most_common()]

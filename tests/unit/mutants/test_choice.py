@@ -131,8 +131,8 @@ def test_the_page_has_what_was_measured_and_keeps_reasons(tmp_path: Path) -> Non
     page.write_text(f"before\n{score.BEGIN}old\n{score.END}after\n", encoding="utf-8")
     results = score.Results(tmp_path / "x", HEAD, VERDICTS)
     score.write(tmp_path, {"slurm": results})
-    assert "| slurm | 4 | 2 | 1 | 50 % | abc | 1 |" in page.read_text(encoding="utf-8")
-    assert "| **all** | 4 | 2 | | 50 % | | |" in page.read_text(encoding="utf-8")
+    assert "| slurm | 4 | 2 | 1 | 50 % | 0 s | abc | 1 |" in page.read_text(encoding="utf-8")
+    assert "| **all** | 4 | 2 | | 50 % | | | |" in page.read_text(encoding="utf-8")
     said = json.loads(kept.read_text(encoding="utf-8"))
     places = [(one["line"], one["text"], one["reason"]) for one in said["survivors"]]
     assert places == [(1, "one", "no test runs it"), (2, "two", "no test notices it")]
@@ -147,4 +147,6 @@ def test_the_page_has_what_was_measured_and_keeps_reasons(tmp_path: Path) -> Non
     assert [(one["line"], one["reason"]) for one in said["survivors"]] == [(3, "the same in the end")]
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
-    assert "| ec2 | 1 | 1 | 0 | 100 % | abc | 1 |" in text and "| slurm | 1 | 0 | 0 | 0 % | abc | 1 |" in text
+    assert (
+        "| ec2 | 1 | 1 | 0 | 100 % | 0 s | abc | 1 |" in text and "| slurm | 1 | 0 | 0 | 0 % | 0 s | abc | 1 |" in text
+    )
