@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants.mutant import Mutant
-from tests.mutants.run import HUNG, NOTICED, Verdict
+from tests.mutants.run import HUNG, Verdict
 
 BEGIN, END = "<!-- begin: score -->\n", "<!-- end: score -->\n"
 

@@ -57,7 +57,8 @@ SUBJECTS = (
         tests=(f"{UNIT}/common", f"{UNIT}/fsx", f"{UNIT}/efs", f"{UNIT}/node", f"{UNIT}/dataset", f"{UNIT}/lint"),
         slow=(f"{CONTRACT}/fsx", f"{CONTRACT}/efs", f"{CONTRACT}/dataset"),
     ),
-    _one("hardware"),
+    # The page of what is supported is made of its tables.
+    _one("hardware", tests=(f"{UNIT}/docs/test_support.py",)),
     Subject(
         "ec2",
         ("_ec2", "_iam"),

@@ -74,7 +74,7 @@ def test_arguments(changes: dict[str, Any], refused: str) -> None:
 
 
 def test_in_check_mode_what_another_task_would_have_made_may_be_missing() -> None:
-    missing = {"image_id": "", "subnets": [], "security_groups": None}
+    missing: dict[str, Any] = {"image_id": "", "subnets": [], "security_groups": None}
     checks.check_arguments({**GOOD, **missing}, True)
     with pytest.raises(TrainiumError, match="image_id holds"):
         checks.check_arguments({**GOOD, **missing, "image_id": "x"}, True)
