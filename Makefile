@@ -19,7 +19,7 @@ IN_SANDBOX := $(SANDBOX) run
 # A program, and the packages of Debian that it comes with where it is missing.
 have = PATH="$$PATH:/usr/sbin" command -v $(1) > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends $(2); }
 
-.PHONY: help setup demo teardown test lint readmes sanity unit publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-image end-to-end-parallelcluster end-to-end-prove kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit mutants publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-image end-to-end-parallelcluster end-to-end-prove kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -111,6 +111,12 @@ browser: setup ## the report of a training in a real browser
 scripts: setup ## the training script with real PyTorch and torch_xla: killed, resumed, on fewer nodes
 	$(call have,ld,binutils)
 	nice $(BIN)/python -m pytest --numprocesses 2 --dist loadgroup tests/training
+
+# Goes on where it was ended. ARGS="--subject ec2 --count 40 --seed 2 --minutes 20 --jobs 2"; --write puts the score into
+# docs/testing.md.
+mutants: setup ## whether tests notice small changes of the code, by subject, apart from test
+	$(BIN)/python -m pytest tests/mutants/checks
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.
 upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed
