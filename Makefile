@@ -51,22 +51,18 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
-# The sandbox comes first, since two that install Debian packages are in each other's way. Roles mostly wait for their hosts,
-# and leave processors to those that need none. The end-to-end way comes alone: its trainings take every processor.
+# The sandbox comes first, since two that install Debian packages are in each other's way. Roles wait for their hosts now and
+# then, and leave that to what needs none and no exact time. What hosts do meanwhile costs processor time for as long as they
+# live, so the rest comes when they have gone, and the end-to-end way alone: its trainings take every processor.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
 	$(call have,iptables,iptables)
 	$(call have,ld,binutils)
 	$(call have,chromedriver,chromium chromium-driver)
-	@# Four, so that the longest, molecule, need not wait for a place.
-	$(MAKE) --jobs 4 --output-sync=target molecule unit-and-scripts lint sanity browser
+	$(MAKE) --jobs 3 --output-sync=target molecule lint sanity
+	$(MAKE) browser unit scripts
 	$(MAKE) end-to-end
-
-# The scripts take every processor, so they come when molecule's last scenarios leave them one.
-.PHONY: unit-and-scripts
-unit-and-scripts: unit
-	$(MAKE) scripts
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
