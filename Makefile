@@ -52,17 +52,21 @@ teardown: setup ## delete everything that the demo made, and stop the sandbox
 	$(SANDBOX) down
 
 # The sandbox comes first, since two that install Debian packages are in each other's way. Roles wait for their hosts now and
-# then, and leave that to what needs none and no exact time. What hosts do meanwhile costs processor time for as long as they
-# live, so the rest comes when they have gone, and the end-to-end way alone: its trainings take every processor.
+# then, and that time goes to what needs no host and keeps no time. Hosts take processors for as long as they live, so the
+# other tests come when they have gone, and the end-to-end way alone: its trainings take every processor.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
 	$(call have,iptables,iptables)
 	$(call have,ld,binutils)
 	$(call have,chromedriver,chromium chromium-driver)
-	$(MAKE) --jobs 3 --output-sync=target molecule lint sanity
+	$(MAKE) --jobs 2 --output-sync=target molecule lint-and-sanity
 	$(MAKE) browser unit scripts
 	$(MAKE) end-to-end
+
+.PHONY: lint-and-sanity
+lint-and-sanity:
+	nice $(MAKE) lint sanity
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
