@@ -297,6 +297,12 @@ def slow_api() -> Iterator[Api]:
 
 
 @pytest.fixture
+def unhurried_api() -> Iterator[Api]:
+    """An emulator that takes longer for each thing than a module for its answer, on a slow machine too."""
+    yield from _serve(5)
+
+
+@pytest.fixture
 def cloud(api: Api) -> Account:
     """An account with a network and no instance."""
     api.reset()
@@ -308,3 +314,9 @@ def slow_cloud(slow_api: Api) -> Account:
     """The same, where instances never get running."""
     slow_api.reset()
     return Account(slow_api)
+
+
+@pytest.fixture
+def unhurried_cloud(unhurried_api: Api) -> Account:
+    """The same, where whatever is made can be looked at before it is there."""
+    return Account(unhurried_api)

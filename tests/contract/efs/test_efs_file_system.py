@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import plan_mounts
 
-from tests.contract.conftest import Account, Api
-from tests.contract.file_systems import Result, Systems
+from tests.contract.file_systems import Account, Result, Systems
 
 
 class FileSystems(Systems):
@@ -39,16 +37,6 @@ def systems(cloud: Account) -> FileSystems:
 @pytest.fixture
 def slow_systems(slow_cloud: Account) -> FileSystems:
     return FileSystems(slow_cloud)
-
-
-@pytest.fixture
-def unhurried_api() -> Iterator[Api]:
-    """An emulator that takes longer for each thing than a module for its answer, on a slow machine too."""
-    api = Api(5)
-    try:
-        yield api
-    finally:
-        api.stop()
 
 
 def test_made_as_asked_and_once(systems: FileSystems) -> None:
@@ -217,9 +205,9 @@ def test_a_file_system_that_does_not_come_is_named(slow_systems: FileSystems) ->
     assert systems.targets() == []
 
 
-def test_a_mount_target_that_is_being_made_has_no_groups_yet(unhurried_api: Api) -> None:
+def test_a_mount_target_that_is_being_made_has_no_groups_yet(unhurried_cloud: Account) -> None:
     """EFS refuses to tell or to change them before the interface is there."""
-    systems = FileSystems(Account(unhurried_api))
+    systems = FileSystems(unhurried_cloud)
     first = systems.run(wait=False)
     shown = {(one["lifecycle"], *one["security_groups"]) for one in first["file_system"]["mount_targets"]}
     assert shown == {("creating",)}
