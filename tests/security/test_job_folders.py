@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator
@@ -11,10 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._common import folders
 from ansible_collections.trainium.cluster.plugins.modules.internal import owned_folders
 
+from tests.in_process import ended
 from tests.security.test_job_environment import ROLE, play
 
 NOBODY = 65534
@@ -23,10 +22,7 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can lay links for
 
 def run(capsys: pytest.CaptureFixture[str], *paths: Path, **arguments: Any) -> dict[str, Any]:
     given = {"paths": [str(path) for path in paths], **arguments}
-    with patch_module_args(given), pytest.raises(SystemExit):
-        owned_folders.main()
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return ended(owned_folders.main, given, capsys)[0]
 
 
 def state(path: Path) -> tuple[int, int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import etc_hosts
+
+from tests.in_process import ended
 
 ENTRIES = "192.0.2.10 a.example.com a\n192.0.2.11 b.example.com b\n"
 BROKEN = "127.0.0.1 localhost\n127.0.1.1 a\n"
@@ -18,10 +18,8 @@ SOUND = f"127.0.0.1 localhost\n# BEGIN trainium.cluster\n{ENTRIES}# END trainium
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     """The module's result, with its exit code as ``rc``."""
     arguments = {"entries": ENTRIES, "node": "a", "_ansible_remote_tmp": str(arguments.pop("tmp")), **arguments}
-    with patch_module_args(arguments), pytest.raises(SystemExit) as end:
-        etc_hosts.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return {**result, "rc": end.value.code}
+    result, code = ended(etc_hosts.main, arguments, capsys)
+    return {**result, "rc": code}
 
 
 def test_repairs_once_and_keeps_a_copy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

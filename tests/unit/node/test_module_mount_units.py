@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import unit_files
 from ansible_collections.trainium.cluster.plugins.modules.internal import mount_units
+
+from tests.in_process import ended
 
 NEW = "[Mount]\nWhat=a:/b\nWhere=/data\nType=nfs\n"
 OLD = "[Mount]\nWhat=a:/old\nWhere=/data\nType=nfs\n"
@@ -90,10 +90,8 @@ def run(systemd: Systemd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     def call(entry: dict[str, Any], **arguments: Any) -> dict[str, Any]:
         systemd.calls.clear()
         arguments = {"mounts": [entry], "_ansible_remote_tmp": str(tmp_path), **arguments}
-        with patch_module_args(arguments), pytest.raises(SystemExit) as end:
-            mount_units.main()
-        result: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return {**result, "rc": end.value.code}
+        result, code = ended(mount_units.main, arguments, capsys)
+        return {**result, "rc": code}
 
     return call
 

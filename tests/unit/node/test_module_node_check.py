@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_check
+
+from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, **arguments: Any) -> dict[str, Any]:
@@ -21,10 +22,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, **arguments: Any) ->
         "skip": ["driver", "clock"],
         **arguments,
     }
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        node_check.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(node_check.main, arguments, capsys)[0]
 
 
 def program(path: Path, text: str) -> None:

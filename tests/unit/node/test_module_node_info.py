@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import users_of
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_info
+
+from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     """The module's result."""
-    with patch_module_args(arguments), pytest.raises(SystemExit) as end:
-        node_info.main()
-    assert not end.value.code
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    result, code = ended(node_info.main, arguments, capsys)
+    assert not code
     return result
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage import unit_files
 from ansible_collections.trainium.cluster.plugins.modules.internal import scratch_volume
+
+from tests.in_process import ended
 
 DISK = {"name": "nvme1n1", "type": "disk", "model": "Amazon EC2 NVMe Instance Storage"}
 
@@ -66,10 +67,8 @@ def run(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Calla
     def call(**arguments: Any) -> dict[str, Any]:
         texts = {"programs": {str(host.program): "print()\n"}, "unit": "[Service]\n", "unit_name": "s.service"}
         arguments = {"path": str(host.scratch), **texts, "_ansible_remote_tmp": str(tmp_path), **arguments}
-        with patch_module_args(arguments), pytest.raises(SystemExit) as end:
-            scratch_volume.main()
-        result: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return {**result, "rc": end.value.code}
+        result, code = ended(scratch_volume.main, arguments, capsys)
+        return {**result, "rc": code}
 
     return call
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import grp
-import json
 import os
 import pwd
 from hashlib import sha256
@@ -11,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import service_info as module
+
+from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     """The module's result, failed or not."""
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        module.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(module.main, arguments, capsys)[0]
 
 
 def program(folder: Path, name: str, output: str, code: int = 0) -> None:

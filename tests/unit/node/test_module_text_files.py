@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import text_files
+
+from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        text_files.main()
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    return ended(text_files.main, arguments, capsys)[0]
 
 
 def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.leave import REASON, choose, reason_for, undo
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_leave
+
+from tests.in_process import ended
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -83,10 +83,7 @@ def leave(
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     arguments = {"names": NAMES, "stay": ["a"], "count": 2, "_ansible_remote_tmp": str(tmp_path), **changes}
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        node_leave.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(node_leave.main, arguments, capsys)[0]
 
 
 def test_they_are_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import slurm_drain
+
+from tests.in_process import ended
 
 # Node, state and reason lie in a file; an update rewrites the line of its node.
 SINFO = "#!/bin/sh\nsed 's/|/|root|(null)|/2' {state}\n"
@@ -51,10 +52,7 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, **arguments: Any) -> d
         "_ansible_remote_tmp": str(folder),
         **arguments,
     }
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        slurm_drain.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(slurm_drain.main, arguments, capsys)[0]
 
 
 @pytest.fixture(autouse=True)

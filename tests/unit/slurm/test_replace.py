@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.drain import (
     LONGEST_REASON,
@@ -27,6 +26,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.replace im
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_replace
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.in_process import ended
 
 INSTANCES = {"a": "i-1", "b": "i-2", "c": "i-3", "d": "i-4"}
 ACCEPTED = [*INSTANCES.values()]
@@ -241,10 +242,7 @@ def replace(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     arguments = {"instances": INSTANCES, "stay": ["a"], "_ansible_remote_tmp": str(tmp_path), **changes}
     arguments = {"record": str(tmp_path / "record"), "accepted": str(tmp_path / "accepted"), **arguments}
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        node_replace.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(node_replace.main, arguments, capsys)[0]
 
 
 def test_slurm_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

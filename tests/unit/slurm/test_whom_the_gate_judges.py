@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_replace, slurm_drain
 
+from tests.in_process import ended
 from tests.unit.slurm.played_slurm import Played
 
 
@@ -46,10 +46,7 @@ def gate(capsys: pytest.CaptureFixture[str], folder: Path, **changes: Any) -> di
         "_ansible_remote_tmp": str(folder),
         **changes,
     }
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        slurm_drain.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(slurm_drain.main, arguments, capsys)[0]
 
 
 def states(slurm: Played, **nodes: str) -> None:
@@ -128,10 +125,7 @@ def leaving(capsys: pytest.CaptureFixture[str], folder: Path, **changes: Any) ->
         "_ansible_remote_tmp": str(folder),
         **changes,
     }
-    with patch_module_args(arguments), pytest.raises(SystemExit):
-        node_replace.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return result
+    return ended(node_replace.main, arguments, capsys)[0]
 
 
 @pytest.mark.parametrize(("wanted", "busy"), [([], True), (["b"], False), ([], False)])

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from ansible_collections.trainium.cluster.plugins.modules import training_report
+
+from tests.in_process import ended
 
 LOG = "JOB nodes=2 processes=4\n" + "".join(
     f"LOG Wed Dec 21 00:51:{step:02} 2022 - (0, {step}) step_loss : {'nan' if step == 5 else 10 - step / 10} "
@@ -35,10 +36,8 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, log: Path, **options: 
         "_ansible_remote_tmp": str(folder),
         **options,
     }
-    with patch_module_args(arguments), pytest.raises(SystemExit) as end:
-        training_report.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return {**result, "rc": end.value.code}
+    result, code = ended(training_report.main, arguments, capsys)
+    return {**result, "rc": code}
 
 
 def files(folder: Path) -> dict[str, bytes]:
