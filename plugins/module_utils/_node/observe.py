@@ -109,16 +109,13 @@ def mount_points() -> list[str]:
 
 
 def _neuron_ls(timeout: float, folders: list[str]) -> dict[str, Any]:
-    """The answer to the first way of asking that this release understands; the first one's where it is none."""
-    first: dict[str, Any] | None = None
-    for arguments in ARGUMENTS:
-        asked = commands.run(["neuron-ls", *arguments], timeout, folders)._asdict()
-        first = first or asked
-        if not asked["ended"]:
-            break
-        if devices_of(asked["out"]) is not None:
-            return asked
-    return first or {}
+    """The answer to the older way of asking, or to the newer where only that is understood."""
+    older, newer = (["neuron-ls", *arguments] for arguments in ARGUMENTS)
+    reply = commands.run(older, timeout, folders)
+    if reply.found and reply.ended and devices_of(reply.out) is None:
+        again = commands.run(newer, timeout, folders)
+        reply = reply if devices_of(again.out) is None else again
+    return reply._asdict()
 
 
 def observe(wanted: Mapping[str, Any]) -> dict[str, Any]:
