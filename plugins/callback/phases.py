@@ -113,9 +113,9 @@ class CallbackModule(Default):
         self._playbook, self._phases, self._seconds = "", [], None
         if playbook._file_name == NO_PLAYBOOK:
             return
+        preload()
         self._playbook = Path(playbook._file_name).stem
         names = [self._name_of(play) for play in playbook.get_plays()]
-        preload()
         self._planned = [name for name, before in zip(names, ["", *names]) if name != before]
         self._log = self._display.log = RunLog(self._folder, self._playbook)
         if self._log.problem:
