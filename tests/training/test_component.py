@@ -16,7 +16,7 @@ OWN = ["127.0.0.9", "127.0.0.1", "127.0.0.2"]
 
 
 def test_rank_0_is_in_the_pod_that_is_followed(python: Path, tmp_path: Path) -> None:
-    site = {**SITE, "queue": "trainium", "rdzv_endpoint": f"127.0.0.1:{free_port()}"}
+    site = {**SITE, "queue": "trainium"}
     options = volcano.options_of(completed({"processes_per_node": 1}, site, "torchx"), site, False)
     script = tmp_path / "said.py"
     script.write_text("import os\nprint('RANK', os.environ['RANK'], os.environ['MASTER_ADDR'])\n", encoding="utf-8")
@@ -24,6 +24,8 @@ def test_rank_0_is_in_the_pod_that_is_followed(python: Path, tmp_path: Path) -> 
     program.write_text('#!/bin/sh\necho "$OWN"\n', encoding="utf-8")
     program.chmod(0o755)
     whole = {**options, "script": str(script), "script_args": "", "nnodes": len(OWN)}
+    # The name of the first pod means nothing to this machine.
+    whole["rdzv_endpoint"] = f"127.0.0.1:{free_port()}"
     job = volcano.volcano_job("bert-1", whole, site)
     path = f"{tmp_path}:{python.parent}:{os.environ['PATH']}"
     pods = []
