@@ -24,8 +24,8 @@ from sandbox.network.forward import NAME as AWS_NAME
 from sandbox.paths import Paths
 from sandbox.podman import IMAGE, Podman
 
-# What systemd, Slurm and a stand-in for mknod need inside the container.
-CAPABILITIES = "SYS_ADMIN,NET_ADMIN,NET_RAW,SYS_PTRACE,MKNOD,SYS_NICE,SYS_RESOURCE,IPC_LOCK,AUDIT_WRITE"
+# What systemd (which shuts down by reboot(2)), Slurm and a stand-in for mknod need inside the container.
+CAPABILITIES = "SYS_BOOT,SYS_ADMIN,NET_ADMIN,NET_RAW,SYS_PTRACE,MKNOD,SYS_NICE,SYS_RESOURCE,IPC_LOCK,AUDIT_WRITE"
 
 HOST_KEY = "ssh_host_ed25519_key"
 # As cloud-init's modules write it (cmd/main.py, cc_keys_to_console).

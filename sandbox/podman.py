@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from dataclasses import dataclass
+from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.paths import Paths
@@ -31,6 +33,15 @@ cgroup_manager = "cgroupfs"
 runtime = "runc"
 events_logger = "none"
 """
+
+
+# The kernel ends the first process of a host so that asks it to power off, and by SIGHUP one that asks for a reboot
+# (reboot(2), "Behavior inside PID namespaces").
+OFF = 128 + signal.SIGINT
+
+
+def _state(row: dict[str, Any]) -> str:
+    return "off" if row["State"] == "exited" and row["ExitCode"] == OFF else str(row["State"])
 
 
 @dataclass
@@ -84,9 +95,12 @@ class Podman:
         return bool(self.run("images", "-q", f"{IMAGE}:{tag}", check=False).strip())
 
     def containers(self) -> dict[str, str]:
-        """Container name -> state (running, exited, ...) of this sandbox's containers."""
+        """Container name -> state (running, exited, ...) of this sandbox's containers.
+
+        One that was shut down from within is "off"; one that was killed, or that starts anew, has exited.
+        """
         rows = json.loads(self.run("ps", "-a", "--format", "json") or "[]")
-        return {row["Names"][0]: row["State"] for row in rows if row["Names"][0].startswith(self.paths.name)}
+        return {row["Names"][0]: _state(row) for row in rows if row["Names"][0].startswith(self.paths.name)}
 
     def networks(self) -> list[str]:
         """Names of this sandbox's networks."""

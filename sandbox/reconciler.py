@@ -50,6 +50,8 @@ class Reconciler:
         # Whose console the emulator has not got.
         self.untold: set[str] = set()
         self.reach = Reach()
+        # Hosts that nobody here has stopped: one that is off shut itself down.
+        self.on: set[str] = set()
         self.looked = 0.0
         self.builder = ThreadPoolExecutor(max_workers=1)
         self.builds: dict[str, Future[str]] = {}
@@ -94,6 +96,7 @@ class Reconciler:
                 self.states.pop(instance_id, None)
                 self.at.pop(instance_id, None)
                 self.reach.forget(instance_id)
+                self.on.discard(instance_id)
                 self.untold.discard(instance_id)
             removal.result()
         known = {instance_id for instance_ids in self.removals.values() for instance_id in instance_ids}
@@ -156,14 +159,17 @@ class Reconciler:
             # Where this fails the container may be there all the same, and is started again.
             self.untold.add(instance.instance_id)
             self.hosts.start(instance)
-            self.reach.started(instance.instance_id)
-            self.states[instance.instance_id] = "running"
-        elif instance.state in UP and state in ("exited", "created", "stopped"):
+            self.has_started(instance)
+        elif instance.state == "running" and state == "off" and instance.instance_id in self.on:
+            LOG.info("%s has shut down", instance.instance_id)
+            self.reach.forget(instance.instance_id)
+            self.on.discard(instance.instance_id)
+            api.request("shutdown", {"instance_id": instance.instance_id})
+        elif instance.state in UP and state in ("exited", "created", "stopped", "off"):
             LOG.info("starting %s again", instance.instance_id)
             self.hosts.restart(instance.instance_id)
             self.hosts.addresses.pop(instance.instance_id, None)
-            self.reach.started(instance.instance_id)
-            self.states[instance.instance_id] = "running"
+            self.has_started(instance)
         elif instance.state in UP and self.reach.is_late(instance.instance_id, instance.private_ip):
             LOG.warning(
                 "%s does not answer over ssh after %d s and is started again; it says:\n%s",
@@ -171,11 +177,13 @@ class Reconciler:
                 SECONDS_TO_BOOT,
                 self.hosts.says(instance.instance_id),
             )
+            self.on.discard(instance.instance_id)
             self.hosts.stop(instance)
             self.states[instance.instance_id] = "exited"
         elif instance.state in DOWN and state == "running":
             LOG.info("stopping %s", instance.instance_id)
             self.reach.forget(instance.instance_id)
+            self.on.discard(instance.instance_id)
             self.hosts.stop(instance)
             self.states[instance.instance_id] = "exited"
         if instance.state in UP:
@@ -183,6 +191,12 @@ class Reconciler:
         if instance.instance_id in self.untold:
             api.request("console", {"instance_id": instance.instance_id, "text": self.hosts.console(instance)})
             self.untold.discard(instance.instance_id)
+
+    def has_started(self, instance: Instance) -> None:
+        """Keep that a host runs, which may take its time until it answers."""
+        self.reach.started(instance.instance_id)
+        self.on.add(instance.instance_id)
+        self.states[instance.instance_id] = "running"
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""

@@ -89,6 +89,14 @@ options:
     description: Whether to wait until the nodes are running, stopped or terminated.
     type: bool
     default: true
+  stop_after:
+    description:
+      - Minutes after each boot at which a new node shuts itself down, so that it is stopped and not billed on though
+        nobody runs a teardown. V(0) means never. The next run with O(state=present) starts it again.
+      - User data makes a systemd timer for it, beside what O(user_data) says; nodes that exist are left as they are.
+    type: int
+    default: 0
+    version_added: 0.3.0
   wait_timeout:
     description:
       - Seconds to wait at most until nodes run. New ones that do not by then are terminated.
@@ -387,6 +395,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "security_groups": {"type": "list", "elements": "str"},
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 600},
+    "stop_after": {"type": "int", "default": 0},
     "check_quotas": {"type": "bool", "default": True},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},
 }

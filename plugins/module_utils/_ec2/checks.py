@@ -19,6 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import LIVE_STATES, node_of
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.user_data import LIMIT, with_stop
 
 _IDS = {
     "image_id": re.compile(r"ami-[0-9a-z]+"),
@@ -58,6 +59,15 @@ def check_launch(params: Record) -> None:
     check_tags(params.get("tags"), "EC2")
     _check_volumes(params.get("volumes") or ())
     _check_market(params)
+    _check_user_data(params.get("user_data") or "", params.get("stop_after") or 0)
+
+
+def _check_user_data(given: str, stop_after: int) -> None:
+    if stop_after < 0:
+        raise TrainiumError(f"stop_after is {stop_after}; give minutes, or 0 for nodes that do not stop themselves")
+    size = len(with_stop(given, stop_after).encode())
+    if size > LIMIT:
+        raise TrainiumError(f"user_data is {size} bytes for EC2, which takes {LIMIT}; let it fetch what it needs")
 
 
 def _check_ids(option: str, value: Any, check_mode: bool) -> None:

@@ -17,6 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Place
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.user_data import with_stop
 
 # The suboptions of volumes, as EC2 names them.
 _VOLUME_FIELDS = {
@@ -131,6 +132,7 @@ def build_request(
     """
     tags = {**set_tags(params), GENERATION_TAG: str(generation), **({PLACE_TAG: str(place)} if place else {})}
     profile = _profile(params.get("instance_profile"))
+    user_data = with_stop(params.get("user_data") or "", params.get("stop_after") or 0)
     fields = launch_fields(params, interfaces, image, subnet_id, tags)
     if address:
         fields["NetworkInterfaces"][0]["PrivateIpAddress"] = address
@@ -138,7 +140,7 @@ def build_request(
         **fields,
         "MinCount": count,
         "MaxCount": count,
-        **({"UserData": params["user_data"]} if params.get("user_data") else {}),
+        **({"UserData": user_data} if user_data else {}),
         **({"IamInstanceProfile": profile} if profile else {}),
     }
     request["ClientToken"] = client_token(request)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import client_token, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import Interface
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import launch_fields, set_tags
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.user_data import Part, archive, is_archive
 
 Item = dict[str, Any]
 # EC2's rule for names (CreateLaunchTemplate).
@@ -43,15 +44,12 @@ def mime(text: str) -> str:
     >>> mime("#!/bin/sh").splitlines()[1]
     'Content-Type: multipart/mixed; boundary="==trainium=="'
     """
-    if re.match(r"(mime-version|content-type): ", text.lower()):
+    if is_archive(text):
         return text
     # nodeadm reads its NodeConfig from parts of this type alone (user guide, "Customize managed nodes with templates").
     config = re.search(r"^apiVersion:\s*node\.eks\.aws/", text, re.MULTILINE)
     other = "application/node.eks.aws" if config else "text/cloud-config"
-    kind = "text/x-shellscript" if text.startswith("#!") else other
-    lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{BOUNDARY}"', "", f"--{BOUNDARY}"]
-    lines += [f'Content-Type: {kind}; charset="utf-8"', "", text.rstrip("\n"), "", f"--{BOUNDARY}--", ""]
-    return "\n".join(lines)
+    return archive([Part("text/x-shellscript" if text.startswith("#!") else other, text)], BOUNDARY)
 
 
 def template_data(params: Mapping[str, Any], interfaces: Sequence[Interface], image: Mapping[str, Any]) -> Item:

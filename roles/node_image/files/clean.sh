@@ -34,6 +34,9 @@ rm -f /var/lib/dbus/machine-id
 forget /var/lib/systemd/random-seed /var/lib/systemd/credential.secret /var/lib/NetworkManager/secret_key
 # The key that dkms signs modules with, of which it makes another.
 forget /var/lib/shim-signed/mok/MOK.* /var/lib/dkms/mok.*
+# By which the builder would have stopped itself.
+rm -f /etc/systemd/system/trainium-stop.service /etc/systemd/system/trainium-stop.timer \
+    /etc/systemd/system/timers.target.wants/trainium-stop.timer
 # Every cluster has a key of its own.
 forget /etc/munge/munge.key /var/lib/ubuntu-advantage/private /etc/apt/auth.conf /etc/apt/auth.conf.d/*
 

@@ -38,6 +38,7 @@ _changes: deque[tuple[float, str, Any, Callable[[Any], Any]]] = deque()
 DELAY = {"seconds": 0.0}
 # ``failures`` of the launch that this thread is working on: the StateReason of each instance that fails late.
 LAUNCH = threading.local()
+SHUT_DOWN = "Client.InstanceInitiatedShutdown"
 # What EC2 says of them, from the API's reference of StateReason.
 REASONS = {
     "Server.InsufficientInstanceCapacity": "There was insufficient capacity available to satisfy the launch request",
@@ -125,6 +126,15 @@ def _stopped(self: Any) -> Any:
     return previous
 
 
+def shut_down(instance_id: str) -> None:
+    """The operating system of an instance has shut down: it stops, or ends where it was launched so or is of spot."""
+    backends = [backend for regions in list(ec2_backends.values()) for backend in list(regions.values())]
+    for instance in filter(None, [backend.get_instance_by_id(instance_id) for backend in backends]):
+        ends = instance.instance_initiated_shutdown_behavior == "terminate" or instance.lifecycle == "spot"
+        (instance.terminate if ends else instance.stop)()
+        instance.state_reason = models.StateReason(f"{SHUT_DOWN}: Instance initiated shutdown", SHUT_DOWN)
+
+
 def _terminated(self: Any) -> Any:
     previous = copy.copy(self._state)
     with LOCK:
@@ -148,7 +158,10 @@ def _end(instance: Any) -> None:
     if instance.holds_capacity:
         capacity.give_back(instance)
     kept = [eni for eni in instance.nics.values() if not eni.delete_on_termination]
+    why = instance.state_reason
     _terminate(instance)
+    if why.code == SHUT_DOWN:
+        instance.state_reason = why
     for eni in kept:
         eni.instance = eni.attachment_id = eni.attach_time = None
         eni.status = "available"

@@ -201,7 +201,7 @@ def _control(path: str, method: str, body: Any) -> Any:
         return _faults(method, body)
     elif path == "capacity":
         return _capacity(method, body)
-    elif path in ("console", "policies"):
+    elif path in ("console", "policies", "shutdown"):
         return _of_one(path, method, body)
     elif path == "waiting":
         if method == "POST":
@@ -217,8 +217,10 @@ def _control(path: str, method: str, body: Any) -> Any:
 
 
 def _of_one(path: str, method: str, body: Any) -> dict[str, list[Any]]:
-    """What an instance writes to its console, and what an access key may do and had use for."""
-    if path == "console":
+    """What an instance writes to its console, that it shut down, and what an access key may do and had use for."""
+    if path == "shutdown":
+        lifecycle.shut_down(body["instance_id"])
+    elif path == "console":
         state.CONSOLES[body["instance_id"]] = state.CONSOLES.get(body["instance_id"], "") + body["text"]
     elif method == "POST":
         state.POLICIES[body["access_key"]] = list(body["statements"])

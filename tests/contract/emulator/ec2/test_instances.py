@@ -303,3 +303,16 @@ def test_nat_gateways_are_found_by_their_tags(lab: Any) -> None:
         made.append(gateway["NatGateway"]["NatGatewayId"])
     by_tag = lab.ec2.describe_nat_gateways(Filters=[{"Name": "tag:trainium:cluster", "Values": ["two"]}])
     assert [gateway["NatGatewayId"] for gateway in by_tag["NatGateways"]] == made[1:]
+
+
+@pytest.mark.parametrize(
+    ("asked", "ended"),
+    [({}, "stopped"), ({"InstanceInitiatedShutdownBehavior": "terminate"}, "terminated")],
+)
+def test_a_shutdown_from_within_does_what_the_launch_said(lab: Any, asked: dict[str, str], ended: str) -> None:
+    (instance,) = lab.run(**asked)
+    lab.wait("running")
+    lab.api.control("POST", "shutdown", {"instance_id": instance["InstanceId"]})
+    lab.wait(ended)
+    (found,) = lab.shown(ended)
+    assert found["StateReason"]["Code"] == "Client.InstanceInitiatedShutdown"
