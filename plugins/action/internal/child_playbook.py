@@ -115,7 +115,8 @@ def run_limited(words: list[str], log: Path, seconds: int) -> int:
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as stream:
         done = subprocess.run(
-            [*limit, sys.executable, "-c", INTERRUPTED_WITH_PARENT, *words],
+            # Isolated, since -c alone would take modules from the folder that somebody is in.
+            [*limit, sys.executable, "-I", "-c", INTERRUPTED_WITH_PARENT, *words],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,

@@ -20,7 +20,8 @@ _ADDRESS = re.compile(
     r"(?<![\d.])(?!10\.|127\.|192\.168\.|172\.(?:1[6-9]|2[0-9]|3[01])\.|169\.254\.|0\.0\.0\.0)"
     r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?!\d|\.\d)"
 )
-_URL = re.compile(r"\bhttps?://[^\s\"'<>\])]+")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_URL = re.compile(r"\bhttps?://(?!\(another host\))[^\s\"'<>\])]+")
 _OWN_HOSTS = re.compile(r"127(?:\.[0-9]+){3}|\[?::1\]?|localhost|(?:[a-z0-9-]+\.)*(?:amazonaws\.com(?:\.cn)?|aws)")
 
 
@@ -35,12 +36,12 @@ def nameless(text: str) -> str:
 
 
 def public(text: str) -> str:
-    """The same for what somebody else has written, without public addresses.
+    """The same for what somebody else has written, without public addresses, hosts in addresses and addresses of mail.
 
     >>> public("User: arn:aws:iam::123456789012:user/ann at 203.0.113.9 and 10.0.0.5")
     'User: (ARN or account) at (address) and 10.0.0.5'
     """
-    return _ADDRESS.sub("(address)", nameless(text))
+    return _ADDRESS.sub("(address)", _MAIL.sub("(address)", hostless(nameless(text))))
 
 
 def hostless(text: str) -> str:
