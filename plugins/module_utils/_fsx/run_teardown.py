@@ -17,7 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.file_syst
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     is_kept,
     is_of_a_stack,
-    is_of_another,
+    is_owner,
     keep_tags,
     tag_list,
     tags_of,
@@ -36,7 +36,8 @@ TIMEOUT = 1800
 class FsxOf:
     """What of FSx carries a cluster's tag. ``look`` and ``delete`` make a Maker of teardown's.
 
-    ``keep`` is None where nobody said anything. ``foreign`` are the ids of those of another owner.
+    ``keep`` is None where nobody said anything. ``foreign`` are the ids of those without the tag of the owner, to which
+    anybody may have given that of the cluster.
     """
 
     def __init__(self, client: Any, cluster: str, owner: str | None, keep: bool | None) -> None:
@@ -70,7 +71,7 @@ class FsxOf:
             if is_of_a_stack(tags) and not leaving:
                 self._retained.append(identity)
                 continue
-            if is_of_another(tags, self._whose):
+            if not is_owner(tags, self._whose):
                 self.foreign.append(identity)
             elif is_kept(tags, self._keep) and not leaving:
                 self._kept.append(planner.file_system_of(item))

@@ -264,8 +264,8 @@ def main() -> None:
         )
     if lustre.foreign:
         warn(
-            f"{', '.join(lustre.foreign)} of FSx carries the tag of the cluster {name} and that of another owner, and "
-            "is passed over"
+            f"{', '.join(lustre.foreign)} of FSx carries the tag of the cluster {name}, but not your tag "
+            "trainium:owner, and is passed over"
         )
     if storage.unseen:
         warn(
@@ -276,7 +276,7 @@ def main() -> None:
     if left and absent and not module.check_mode:
         reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])
         # Its network cannot go before it.
-        theirs = [f"the file system {one} is another owner's" for one in lustre.foreign]
+        theirs = [f"the file system {one} does not carry your tag trainium:owner" for one in lustre.foreign]
         reasons += "".join(f"{one}; " for one in (*lustre.retained, *theirs, told(balancers.foreign)) if one)
         module.fail_json(
             msg=f"The cluster {name} still has {left} in {module.region}; {reasons}look into what uses them, then run "
