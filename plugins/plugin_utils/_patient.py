@@ -11,6 +11,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
+from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import printable
 
 BETWEEN_LOOKS = every(2.0)
 # What runs for days outlives a service that is busy or restarted, and a connection that is lost.
@@ -20,8 +21,8 @@ SECONDS_UNTIL_REPEATED = 60.0
 
 
 def tell(text: str) -> None:
-    """To stderr, so that output meant for a program stays whole."""
-    Display().display(text, stderr=True)
+    """To stderr, so that output meant for a program stays whole; what a job says does nothing to the terminal."""
+    Display().display("\n".join(map(printable, text.split("\n"))), stderr=True)
 
 
 class PatientAction(ActionBase):
