@@ -17,8 +17,11 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 # In folders that people have their work in; whoever pulls the image could read them.
 _LEFT_OUT = re.compile(
     r"\.(git|aws|ssh|docker|kube|azure|gnupg|ansible|cache|config|local|huggingface|netrc|pgpass|pypirc|npmrc|boto|s3cfg)"
-    r"|\.(git-credentials|vault_pass.*|envrc|env(\..*)?|.*_history)|id_(rsa|dsa|ecdsa|ed25519).*"
-    r"|.*\.(pem|key|p12|pfx|env|tfstate(\..*)?)"
+    r"|\.(git-credentials|vault[_-](pass|token).*|envrc|env(\..*)?|.*_history)|id_(rsa|dsa|ecdsa|ed25519).*"
+    r"|\.(dockercfg|my\.cnf|kaggle|terraformrc|terraform\.d|Renviron|gitconfig|oci|gcloud|wgetrc|curlrc)|\.?hf_token"
+    r"|_netrc|kubeconfig|token|(.*[_-])?(credentials?|secrets?|service[_-]account)(\.(json|ya?ml|ini|toml|txt|cfg))?"
+    r"|.*\.(pem|key|p12|pfx|env|jks|ppk|kdbx?|keytab|kubeconfig|tfvars(\.json)?|tfstate(\..*)?)",
+    re.IGNORECASE,
 )
 
 
