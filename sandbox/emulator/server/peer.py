@@ -39,7 +39,10 @@ def user(environ: dict[str, Any]) -> int | None:
         # In the order of the bytes in memory, as the table has it.
         address = int.from_bytes(socket.inet_aton(environ["REMOTE_ADDR"]), "little")
         client = f"{address:08X}:{int(environ['REMOTE_PORT']):04X}"
-        port = f":{int(environ['SERVER_PORT']):04X}"
+        # Which of this machine's addresses was called, only the connection says.
+        server = connection.getsockname()[0] if connection is not None else ""
+        own = f"{int.from_bytes(socket.inet_aton(server), 'little'):08X}" if server else ""
+        port = f"{own}:{int(environ['SERVER_PORT']):04X}"
     except (KeyError, ValueError, OSError):
         return None
     # Entries come and go while the kernel writes the table, and it may then pass over one.
