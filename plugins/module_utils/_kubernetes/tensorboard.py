@@ -28,7 +28,7 @@ def deployment(job: Mapping[str, Any], site: Mapping[str, Any]) -> Object:
             *("--host", "127.0.0.1", "--port", str(PORT)),
         ],
         "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "8Gi"}},
-        "securityContext": {"allowPrivilegeEscalation": False},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": "shared", "mountPath": site["shared"], "readOnly": True}],
     }
     volumes = [{"name": "shared", "persistentVolumeClaim": {"claimName": site["claim"], "readOnly": True}}]
