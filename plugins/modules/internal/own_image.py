@@ -112,11 +112,18 @@ def _request(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _wait(module: AnsibleAWSModule) -> dict[str, Any]:
-    """The image, when it is available. Raises TrainiumError."""
-    client, progress = module.client("ec2"), Progress()
+    """The image, when it is available. Raises TrainiumError, with its id where it may still become so."""
+    client = module.client("ec2")
     identity = module.params["image_id"] or ec2.create_image(client, _request(module.params))
-    timeout = 0 if module.check_mode else module.params["timeout"]
-    state = "pending"
+    try:
+        return _available(client, identity, 0 if module.check_mode else module.params["timeout"])
+    except TrainiumError as error:
+        error.details.setdefault("image_id", identity)
+        raise
+
+
+def _available(client: Any, identity: str, timeout: float) -> dict[str, Any]:
+    state, progress = "pending", Progress()
     for passed in looks(timeout, Pace(1, 1.5, 15)):
         image = ec2.describe_image(client, identity)
         # EC2 may not show at once what it has just made.
@@ -125,7 +132,7 @@ def _wait(module: AnsibleAWSModule) -> dict[str, Any]:
             return image
         if state in OVER:
             reason = ((image or {}).get("StateReason") or {}).get("Message") or "EC2 says no reason"
-            raise TrainiumError(f"the image is {state}: {reason}; deregister it and build it again")
+            raise TrainiumError(f"the image is {state}: {reason}; deregister it and build it again", image_id="")
         note = _progress(client, image or {})
         progress.report("available", 0, 1, [identity], f"{note} of its snapshot, {passed:.0f} s" if note else "")
     raise TrainiumError(

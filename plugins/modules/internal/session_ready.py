@@ -25,6 +25,11 @@ options:
     description: The cluster, by the value of the tag C(trainium:cluster).
     type: str
     required: true
+  instance_ids:
+    description: Those of its nodes that are waited for. By default all of them.
+    type: list
+    elements: str
+    default: []
   timeout:
     description: Seconds to wait.
     type: int
@@ -59,7 +64,9 @@ def _wait(module: AnsibleAWSModule) -> list[str]:
     """The nodes, when all of them are registered. Raises TrainiumError."""
     client, filters = module.client("ssm"), {f"tag:{CLUSTER_TAG}": module.params["cluster_name"]}
     found = ec2.describe_instances(module.client("ec2"), {**filters, "instance-state-name": "running"})
-    nodes, progress = sorted(item["InstanceId"] for item in found), Progress()
+    wanted = set(module.params["instance_ids"])
+    nodes = sorted(item["InstanceId"] for item in found if not wanted or item["InstanceId"] in wanted)
+    progress = Progress()
     missing, timeout = nodes, 0 if module.check_mode else module.params["timeout"]
     for _passed in looks(timeout, Pace(1, 1.5, 10)):
         online = ec2.managed_instances(client, missing)
@@ -78,6 +85,7 @@ def main() -> None:
     module = AnsibleAWSModule(
         argument_spec={
             "cluster_name": {"type": "str", "required": True},
+            "instance_ids": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "int", "default": 600},
         },
         supports_check_mode=True,
