@@ -94,8 +94,16 @@ options:
       - Minutes after each boot at which a new node shuts itself down, so that it is stopped and not billed on though
         nobody runs a teardown. V(0) means never. The next run with O(state=present) starts it again.
       - User data makes a systemd timer for it, beside what O(user_data) says; nodes that exist are left as they are.
+      - Spot instances end in place of being stopped.
     type: int
     default: 0
+    version_added: 0.3.0
+  instance_initiated_shutdown_behavior:
+    description:
+      - Whether new nodes whose operating system shuts down are stopped or terminated. By default, what EC2 does.
+      - Not for spot instances, which end.
+    type: str
+    choices: [stop, terminate]
     version_added: 0.3.0
   wait_timeout:
     description:
@@ -396,6 +404,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "wait": {"type": "bool", "default": True},
     "wait_timeout": {"type": "int", "default": 600},
     "stop_after": {"type": "int", "default": 0},
+    "instance_initiated_shutdown_behavior": {"type": "str", "choices": ["stop", "terminate"]},
     "check_quotas": {"type": "bool", "default": True},
     "tags": {"type": "dict", "aliases": ["resource_tags"]},
 }

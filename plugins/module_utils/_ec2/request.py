@@ -133,6 +133,9 @@ def build_request(
     tags = {**set_tags(params), GENERATION_TAG: str(generation), **({PLACE_TAG: str(place)} if place else {})}
     profile = _profile(params.get("instance_profile"))
     user_data = with_stop(params.get("user_data") or "", params.get("stop_after") or 0)
+    # One-time spot instances can but end.
+    spot = params["market"] == "spot"
+    behavior = "" if spot else params.get("instance_initiated_shutdown_behavior") or ""
     fields = launch_fields(params, interfaces, image, subnet_id, tags)
     if address:
         fields["NetworkInterfaces"][0]["PrivateIpAddress"] = address
@@ -141,6 +144,7 @@ def build_request(
         "MinCount": count,
         "MaxCount": count,
         **({"UserData": user_data} if user_data else {}),
+        **({"InstanceInitiatedShutdownBehavior": behavior} if behavior else {}),
         **({"IamInstanceProfile": profile} if profile else {}),
     }
     request["ClientToken"] = client_token(request)

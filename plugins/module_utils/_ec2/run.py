@@ -360,7 +360,7 @@ class EfaInstance:
         if self._params["public_ip"] == "primary" and self._params["state"] == "present":
             kept = {*_ids(plan.keep), *new}
             nodes = [node for node in self._find() if node["instance_id"] in kept]
-            self._addresses.associate(self._addresses.plan(nodes), nodes)
+            self._addresses.associate(self._addresses.free(nodes), nodes)
 
     # --- result ---
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
+from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import (
     Address,
@@ -33,6 +34,17 @@ class Addresses:
         found = self._find()
         owner = (self._params["name"], self._params["role"])
         return plan_addresses(keep, launch, found, owner, self._wanted, replaced)
+
+    def free(self, nodes: Sequence[Node]) -> AddressPlan:
+        """One for each node: EC2 may show for a while that one has a node which is gone. Raises TrainiumError."""
+        for _passed in looks(self._params["wait_timeout"], Pace(1, 1.5, 10)):
+            plan = self.plan(nodes)
+            if not plan.allocate:
+                return plan
+        raise TrainiumError(
+            f"EC2 still shows {plan.allocate} of the addresses of {self._params['name']} with nodes that are gone; run "
+            "the same again"
+        )
 
     def allocate(self, number: int) -> list[Address]:
         """All of them or none: a quota that is too small leaves nothing behind."""
