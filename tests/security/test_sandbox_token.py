@@ -274,3 +274,21 @@ def test_whoever_listens_at_the_port_of_a_client_that_is_gone_is_not_taken_for_i
         other.bind(own)
         other.listen()
         assert peer.user(environ) is None
+
+
+def test_of_two_servers_of_one_port_only_the_called_one_counts(
+    listening: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client may have the same port towards another address."""
+    monkeypatch.setattr(peer, "TABLE", tmp_path / "tcp")
+    monkeypatch.setattr(peer, "_asked", lambda _connection: None)
+    with client_of(listening.getsockname(), os.geteuid()):
+        connection, _address = listening.accept()
+        with connection:
+            client, server = connection.getpeername()[1], connection.getsockname()[1]
+            entry = table((client, server, 1000, 77))
+            peer.TABLE.write_text(entry, encoding="ascii")
+            assert peer.user(environ_of(connection)) == 1000
+            elsewhere = entry.replace(f"0100007F:{server:04X}", f"0200007F:{server:04X}")
+            peer.TABLE.write_text(elsewhere, encoding="ascii")
+            assert peer.user(environ_of(connection)) is None

@@ -276,7 +276,10 @@ def main() -> None:
     if left and absent and not module.check_mode:
         reasons = "".join(f"{reason}; " for reason in teardown.reasons[:1])
         # Its network cannot go before it.
-        theirs = [f"the file system {one} does not carry your tag trainium:owner" for one in lustre.foreign]
+        theirs = [
+            f"the file system {one} does not carry your tag trainium:owner, set it if it is yours"
+            for one in lustre.foreign
+        ]
         reasons += "".join(f"{one}; " for one in (*lustre.retained, *theirs, told(balancers.foreign)) if one)
         module.fail_json(
             msg=f"The cluster {name} still has {left} in {module.region}; {reasons}look into what uses them, then run "

@@ -71,12 +71,21 @@ def test_what_is_another_owner_s_stays_and_is_named_and_the_rest_goes(cloud: Acc
     wanted = {"cluster_name": "c1", "owner": "me", "state": "absent"}
     done = cloud.run("internal.cluster_resources", wanted)
     assert done["failed"]
-    assert f"the file system {made} is another owner's" in done["msg"]
-    assert f"{made} of FSx carries the tag of the cluster c1 and that of another owner" in str(done["warnings"])
+    assert f"the file system {made} does not carry your tag trainium:owner" in done["msg"]
+    assert f"{made} of FSx carries the tag of the cluster c1, but not your tag" in str(done["warnings"])
     (still,) = fsx.describe_file_systems()["FileSystems"]
     assert still["Lifecycle"] == "AVAILABLE"
     assert cloud.ec2.describe_key_pairs()["KeyPairs"] == []
-    # Alice finds her own; nobody's goes with the cluster, as it always did.
+    # Alice finds her own.
     assert cloud.run("internal.cluster_resources", {**wanted, "owner": "alice", "state": "listed"})["found"][
         "file systems"
     ] == [made]
+
+
+def test_what_anybody_may_have_tagged_stays(cloud: Account) -> None:
+    """Who may tag file systems of others cannot have them deleted by a teardown."""
+    made = cloud.run("fsx_lustre", {"name": "c1", "subnet_id": cloud.subnets[0]})["file_system_id"]
+    done = cloud.run("internal.cluster_resources", {"cluster_name": "c1", "owner": "me", "state": "absent"})
+    assert (done["found"], done["kept_file_systems"]) == ({}, [])
+    assert f"{made} of FSx carries the tag of the cluster c1, but not your tag" in str(done["warnings"])
+    assert [one["FileSystemId"] for one in cloud.client("fsx").describe_file_systems()["FileSystems"]] == [made]

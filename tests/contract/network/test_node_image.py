@@ -31,13 +31,13 @@ def site(controller: Controller) -> Controller:
     return controller
 
 
-def build(site: Controller, *options: str, cleaned: bool = True) -> Any:
+def build(site: Controller, *options: str, cleaned: bool = True, facts: Item | None = None) -> Any:
     """What image.yml does on the controller; what it does on the builder is no business of EC2's."""
     main, finish = (
         {"name": "Role", "ansible.builtin.include_role": {"name": "trainium.cluster.node_image", "tasks_from": tasks}}
         for tasks in ("main", "finish")
     )
-    builder: Item = {"name": "builder", "groups": ["trainium_image_builder"]}
+    builder: Item = {"name": "builder", "groups": ["trainium_image_builder"], **(facts or {})}
     if cleaned:
         builder["__node_image_cleaned"] = "{{ node_image_builder.instance_ids | default([]) | first | default('') }}"
     met = {"name": "Met", "ansible.builtin.add_host": builder, "changed_when": False}
@@ -116,7 +116,9 @@ def test_a_builder_that_was_not_cleaned_goes_without_an_image(site: Controller) 
     site.access_key = "testing-id"
     done = build(site, cleaned=False)
     assert done.returncode != 0
-    assert "was not made ready in this run, as where --limit, --tags or --start-at-task leave" in done.stdout
+    assert "was not made ready in this run, as where it can no longer be reached, or where" in " ".join(
+        done.stdout.split()
+    )
     assert images(site) == living(site) == []
 
 
@@ -182,3 +184,21 @@ def test_refusals(site: Controller) -> None:
         "There is no image of the cluster bert in us-west-2 with Neuron SDK 2.29.1 that me has built "
         f"({theirs} have another SDK or another owner); run image.yml, or leave trainium_image out."
     )
+
+
+def test_a_builder_of_which_no_image_is_made_is_terminated(site: Controller) -> None:
+    site.access_key = "testing-id"
+    site.api.fault("CreateImage", "ResourceLimitExceeded")
+    done = build(site)
+    assert done.returncode != 0
+    assert "the builder was terminated; run image.yml again." in " ".join(done.stdout.split())
+    assert images(site) == living(site) == []
+
+
+def test_a_failure_on_the_builder_is_said_once(site: Controller) -> None:
+    site.access_key = "testing-id"
+    marks = {"__node_image_said": True}
+    done = build(site, cleaned=False, facts=marks)
+    assert done.returncode == 0, done.stdout
+    assert "was not made ready in this run" not in done.stdout
+    assert images(site) == []

@@ -77,6 +77,9 @@ def test_nodes_register_and_leave_nothing(account: Account, tmp_path: Path) -> N
     progress = tmp_path / "progress"
     account.environment["TRAINIUM_PROGRESS_FILE"] = str(progress)
     assert account.run("internal.session_ready", CLUSTER)["online"] == [node]
+    # Whoever needs one node waits for no other.
+    only = account.run("internal.session_ready", {**CLUSTER, "timeout": 0, "instance_ids": [node]})
+    assert only["online"] == [node]
     (last,) = [json.loads(line) for line in progress.read_text().splitlines()][-1:]
     assert (last["what"], last["done"], last["total"]) == ("registered with Session Manager", 1, 1)
     idling = set(idle(account.api.needs("sessions"), "sessions", "nodes"))

@@ -84,3 +84,19 @@ def test_what_it_says_is_for_its_owner_and_goes_where_it_was_to(tmp_path: Path) 
 def test_check_mode_runs_nothing(tmp_path: Path) -> None:
     assert play(tmp_path, [{"ansible.builtin.debug": {"msg": "x"}}], "--check").returncode == 0
     assert not (tmp_path / "logs").exists()
+
+
+def test_no_module_comes_from_the_folder_that_it_is_started_in(tmp_path: Path) -> None:
+    """Anybody may have put it there."""
+    (tmp_path / "ctypes.py").write_text("open('taken', 'w').close()\n", encoding="utf-8")
+    outer = f"""
+from pathlib import Path
+from ansible_collections.trainium.cluster.plugins.action.internal.child_playbook import run_limited
+print(run_limited(['-I', '-c', 'pass'], Path({str(tmp_path / "log")!r}), 60))
+"""
+    # The test itself takes nothing from there either.
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", outer], capture_output=True, text=True, check=False, timeout=600, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert not (tmp_path / "taken").exists()

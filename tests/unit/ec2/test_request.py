@@ -232,3 +232,22 @@ def test_user_data_is_not_shown() -> None:
     request = build(user_data="password")
     assert request["UserData"] == "password"
     assert "password" not in str(shown_request(request))
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        ({}, None),
+        ({"instance_initiated_shutdown_behavior": "stop"}, "stop"),
+        ({"instance_initiated_shutdown_behavior": "terminate"}, "terminate"),
+        ({"instance_initiated_shutdown_behavior": "stop", "market": "spot"}, None),
+    ],
+)
+def test_what_a_shutdown_from_within_does(asked: dict[str, str], sent: str | None) -> None:
+    assert build(**asked).get("InstanceInitiatedShutdownBehavior") == sent
+
+
+def test_a_node_that_stops_itself_has_what_was_given_as_well() -> None:
+    data = build(user_data="#!/bin/sh\necho mine", stop_after=90)["UserData"]
+    assert "OnBootSec=90min" in data
+    assert "echo mine" in data

@@ -36,7 +36,8 @@ def test_what_holds_credentials_stays_at_home(tmp_path: Path) -> None:
     own = tmp_path / "own"
     theirs = (".git/config", ".env", ".aws/credentials", "id_ed25519", "a/key.pem", ".cache/huggingface/token")
     more = (".config/gh/hosts.yml", ".envrc", "tls.key", ".bash_history", "terraform.tfstate.backup", ".vault_pass.txt")
-    for name in (*theirs, *more, "prod.env", "a/train.py"):
+    named = ("KEY.PEM", ".vault-token", "_netrc", ".hf_token", "token", "gcp_service-account.json", "a/secrets.yaml")
+    for name in (*theirs, *more, *named, "prod.env", "kubeconfig", "prod.tfvars", "a/train.py", "a/tokenizer.json"):
         (own / name).parent.mkdir(parents=True, exist_ok=True)
         (own / name).write_text(name)
     before = context.digest(str(own))
@@ -44,9 +45,8 @@ def test_what_holds_credentials_stays_at_home(tmp_path: Path) -> None:
     assert context.digest(str(own)) == before
     (tmp_path / "there").mkdir()
     context.copy([context.Content("own", str(own))], {"own": before}, str(tmp_path / "there"))
-    assert [str(one.relative_to(tmp_path / "there")) for one in (tmp_path / "there").rglob("*") if one.is_file()] == [
-        "own/a/train.py"
-    ]
+    copied = [str(one.relative_to(tmp_path / "there")) for one in (tmp_path / "there").rglob("*") if one.is_file()]
+    assert sorted(copied) == ["own/a/tokenizer.json", "own/a/train.py"]
     (own / "a" / "train.py").write_text("other")
     (tmp_path / "again").mkdir()
     with pytest.raises(TrainiumError, match="changed while it was copied; run again"):

@@ -10,6 +10,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.evidence import Evidence, evidence, versions
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.report import NEEDED, make, markdown, sentence
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.rows import _REASONS, JUDGES, judged, rows
+from ansible_collections.trainium.cluster.plugins.module_utils._prove.shown import public
 
 Item = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[3]
@@ -267,3 +268,13 @@ def test_another_api_than_AWS_is_told() -> None:  # noqa: N802
 
 def test_versions_of_what_was_not_reached_are_left_out() -> None:
     assert versions(evidence([], {}, {}, "", "", {})) == {}
+
+
+def test_what_a_tool_said_names_no_host_and_nobody() -> None:
+    said = (
+        "ann@corp.example: https://mirror.corp.example/simple answers 403, https://sts.us-west-2.amazonaws.com does not"
+    )
+    assert public(said) == (
+        "(address): https://(another host) answers 403, https://sts.us-west-2.amazonaws.com does not"
+    )
+    assert public(public(said)) == public(said)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.unit.training.job_scripts import ADDRESS, Job
 
+READER = Path(__file__).parents[3] / "plugins/module_utils/_hardware/neuron_ls.py"
 TWO = {"n 1": ADDRESS, "n2": "127.0.0.2"}
 # What bash itself sets, and what the test gives.
 OF_BASH = {"PWD", "OLDPWD", "SHLVL", "_", "PATH", "SHOWN", "LC_CTYPE"}
@@ -266,6 +267,29 @@ def test_the_number_of_processes_is_that_of_the_cores(tmp_path: Path) -> None:
     assert job.run("job.sh", "train").returncode == 0
     # It is asked for JSON.
     assert "--nproc-per-node=16" in job.calls("torchrun")[-1][0]
+
+
+@pytest.mark.parametrize("refusal", ["exit 1", "echo usage; exit 0"])
+def test_neuron_ls_is_asked_otherwise_where_its_answer_is_none(tmp_path: Path, refusal: str) -> None:
+    job = Job(tmp_path, {"processes_per_node": "auto"})
+    program = Path(job.job_bin()) / "neuron-ls"
+    devices = json.dumps([{"neuron_device": number, "nc_count": 2} for number in range(2)])
+    program.write_text(f"""#!/bin/bash
+if [ "$*" = "--output-format json" ]; then echo '{devices}'; else {refusal}; fi
+""")
+    program.chmod(0o755)
+    (job.folder / ".neuron_ls.py").write_text(READER.read_text(encoding="utf-8"), encoding="utf-8")
+    done = job.run("job.sh", "train")
+    assert done.returncode == 0, done.stderr
+    assert "--nproc-per-node=4" in job.calls("torchrun")[-1][0]
+
+
+def test_a_node_without_an_answer_says_so(tmp_path: Path) -> None:
+    job = Job(tmp_path, {"processes_per_node": "auto"})
+    (job.folder / ".neuron_ls.py").write_text(READER.read_text(encoding="utf-8"), encoding="utf-8")
+    done = job.run("job.sh", "train")
+    assert done.returncode != 0
+    assert "NeuronCore" in done.stderr
 
 
 @pytest.mark.parametrize(
