@@ -42,6 +42,14 @@ def closed_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def assert_given_up(run: subprocess.CompletedProcess[str]) -> None:
+    """In one sentence, and nothing was done on the node."""
+    assert run.returncode != 0
+    assert "fatal: [node]: " in run.stdout
+    assert "TASK [Show]" not in run.stdout
+    assert "Traceback" not in run.stdout + run.stderr
+
+
 def test_facts_of_a_node_that_answers(tmp_path: Path) -> None:
     run = play(tmp_path, 10, f"ansible_connection=local ansible_python_interpreter={warm_python()}")
     assert run.returncode == 0, run.stdout
@@ -70,8 +78,9 @@ def test_a_server_that_speaks_late_is_tried_again(tmp_path: Path) -> None:
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
-    play(tmp_path, 8, f"ansible_host=127.0.0.1 ansible_port={port}")
+    run = play(tmp_path, 8, f"ansible_host=127.0.0.1 ansible_port={port}")
     assert tried.is_set()
+    assert_given_up(run)
 
 
 def test_a_server_that_says_nothing_is_left_after_seconds(tmp_path: Path) -> None:
@@ -87,5 +96,6 @@ def test_a_server_that_says_nothing_is_left_after_seconds(tmp_path: Path) -> Non
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=serve, daemon=True).start()
-        play(tmp_path, 7, f"ansible_host=127.0.0.1 ansible_port={server.getsockname()[1]}")
+        run = play(tmp_path, 7, f"ansible_host=127.0.0.1 ansible_port={server.getsockname()[1]}")
     assert heard[1] - heard[0] < 12
+    assert_given_up(run)
