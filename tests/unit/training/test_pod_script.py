@@ -26,6 +26,8 @@ rank, folder = os.environ["TRAINIUM_NODE_RANK"], os.environ["WORLD"]
 with open(f"{{folder}}/started", "a") as file:
     mode = "compile" if "--compiling" in sys.argv else "train"
     print(json.dumps([rank, mode, os.environ["TRAINIUM_POD"], sys.argv[1:], os.environ.get("A")]), file=file)
+with open(f"{{folder}}/counts.{{rank}}", "a") as file:
+    print(os.environ.get("SLURM_RESTART_COUNT"), file=file)
 ending = f"{{folder}}/{{mode}}.{{rank}}"
 while not os.path.exists(ending):
     time.sleep(0.05)
@@ -192,6 +194,9 @@ def test_a_lost_pod_starts_all_again(tmp_path: Path, made: list[World]) -> None:
         world.let("train", rank, 0)
     assert [world.code(0), world.code(1)] == [0, 0], world.said(0)
     assert "JOB starts again: a node's part runs in another pod now." in world.said(0)
+    # Presets go on from their checkpoint where this is not 0; the count is not lost with the pod.
+    for rank in (0, 1):
+        assert (tmp_path / f"counts.{rank}").read_text().split() == ["0", "1"]
     # The new pod's log has what the lost one has said.
     assert world.said(1).count("said by the script") == 1
 
@@ -249,6 +254,15 @@ def test_a_failure_while_all_live_is_one(tmp_path: Path, made: list[World]) -> N
     world.let("train", 0, 3)
     world.start(0)
     assert world.code(0) == 3, world.said(0)
+    assert len(world.started("train", 0)) == 1
+
+
+def test_the_time_limit_ends_a_training(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {"time_limit": "0:00:15", "stop_before": 1}, nodes=1)
+    made.append(world)
+    world.start(0)
+    assert world.code(0) == 124, world.said(0)
+    assert "The time limit of 15 s is over." in world.said(0)
     assert len(world.started("train", 0)) == 1
 
 

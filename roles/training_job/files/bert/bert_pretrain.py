@@ -207,8 +207,10 @@ def make_model(options: argparse.Namespace, examples: dict[str, Any]) -> BertFor
 def resume(trainer: Trainer, nodes: Nodes) -> None:
     """Go on from the newest whole checkpoint, if there is one and it is wanted."""
     step = nodes.newest() if is_set("TRAINIUM_RESUME") else 0
-    # One that has run to its end is not what a new job is for, unless it was lost in its last second.
-    ended = step >= trainer.options.steps_this_run and not number("SLURM_RESTART_COUNT", 0)
+    # One that has run to its end is not what a new job is for, unless it was lost in its last second. All decide alike,
+    # though a pod counts by itself.
+    again = nodes.any(number("SLURM_RESTART_COUNT", 0) > 0)
+    ended = step >= trainer.options.steps_this_run and not again
     if not step or ended:
         if ended and trainer.rank == 0:
             say(f"training: the run that ended at step {step} is left aside, this one begins anew")
