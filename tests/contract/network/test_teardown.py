@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.conftest import REPOSITORY, actions, idle, policy
 from tests.contract.network.conftest import Controller, changed
+from tests.contract.warm_python import warm_python
 
 MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
 FOREIGN = [{"Key": "trainium:cluster", "Value": "bert-2"}, {"Key": "Name", "Value": "bert"}]
@@ -229,6 +230,16 @@ def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> No
     assert "where image.yml built images for the cluster bert, they stay and are billed" in said
     assert "Nothing belongs to the cluster bert in us-west-2; if it was made in another region" in done.stdout
     assert controller.api.writes() == []
+
+
+def test_the_role_runs_as_its_page_shows_it(controller: Controller, worlds: World) -> None:
+    page = (REPOSITORY / "roles/teardown/README.md").read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    path = controller.folder / "example.yml"
+    path.write_text(example.replace("NAME", "bert").replace("REGION", "us-west-2"), encoding="utf-8")
+    done = controller.run(path, "-e", json.dumps({"ansible_python_interpreter": warm_python()}))
+    assert changed(done) == 0
+    assert "Nothing belongs to the cluster bert in us-west-2" in done.stdout
 
 
 def test_the_playbook_wants_the_name_of_the_cluster(controller: Controller) -> None:
