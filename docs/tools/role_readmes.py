@@ -1,6 +1,7 @@
 """Writes roles/*/README.md from what the roles say of themselves: argument specs, meta, tags, playbooks, scenarios.
 
-What stands between lines NOTES and END_OF_NOTES before "Supported systems" is written by hand and is kept.
+What stands between lines NOTES and END_OF_NOTES before "Supported systems" is written by hand and is kept. A role for
+which a play that lists it would be a bad example has its own in meta/example.md.
 """
 
 from __future__ import annotations
@@ -152,10 +153,9 @@ def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
     blocks += [f"{NOTES}\n\n{notes}\n\n{END_OF_NOTES}"] if notes else []
     named = ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})
     blocks.append(f"Supported systems: {platforms(meta)}.{f' Tags: {named}.' if named else ''}")
-    blocks += [
-        "## Example",
-        "\n".join(["```yaml", *example(role, options, usage(role, plays, on_controller(meta)), public), "```"]),
-    ]
+    own = folder / "meta/example.md"
+    play = [] if own.exists() else example(role, options, usage(role, plays, on_controller(meta)), public)
+    blocks += ["## Example", own.read_text().strip() if own.exists() else "\n".join(["```yaml", *play, "```"])]
     entries = []
     for name, spec in specs.items():
         if name != "main":

@@ -35,14 +35,15 @@ class ActionModule(ActionBase):
             {
                 "rules": {"type": "list", "elements": "dict", "required": True},
                 "late": {"type": "list", "elements": "str", "default": []},
-                "prefix": {"type": "str", "default": ""},
+                "reserved": {"type": "bool", "default": False},
                 "beside": {"type": "list", "elements": "str", "default": []},
             }
         )
-        options = self._options()
+        specs = self._specs()
+        options = specs["main"].get("options") or {}
         values, refused = self._typed(options, arguments["late"], variables)
-        if arguments["prefix"]:
-            refused += _unknown(variables, arguments["prefix"], {*options, *arguments["beside"]})
+        known = {name for spec in specs.values() for name in spec.get("options") or {}}
+        refused += self._unknown(variables, known, arguments["beside"], arguments["reserved"])
         host = "the image" if variables.get("trainium_image_system") else str(variables.get("inventory_hostname"))
         for rule in plain(arguments["rules"]):
             rule.update({key: boolean(rule[key], strict=False) for key in SWITCHES if key in rule})
@@ -62,14 +63,14 @@ class ActionModule(ActionBase):
             result.update(failed=True, msg=" ".join(refused))
         return result
 
-    def _options(self) -> Item:
-        """The argument specs of the role that the task is of."""
+    def _specs(self) -> Item:
+        """The argument specs of the role that the task is of, by entry points."""
         role = self._task._role
         if role is None:
             raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
         specs = yaml.safe_load((Path(role._role_path) / "meta/argument_specs.yml").read_text(encoding="utf-8"))
-        options: Item = specs["argument_specs"]["main"].get("options") or {}
-        return options
+        found: Item = specs["argument_specs"]
+        return found
 
     def _typed(self, options: Item, late: list[str], variables: Item) -> tuple[Item, list[str]]:
         """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
@@ -94,12 +95,24 @@ class ActionModule(ActionBase):
             [f"A variable of the role {role_name} is wrong: {message}." for message in checked.error_messages],
         )
 
+    def _unknown(self, variables: Iterable[str], known: set[str], beside: list[str], reserved: bool) -> list[str]:
+        """A sentence for each variable that begins as the role's own do and is none of them, as a misspelled one is.
 
-def _unknown(variables: Iterable[str], prefix: str, known: set[str]) -> list[str]:
-    """A sentence for each variable that begins as the role's own do and is none of them, as a misspelled one is."""
-    found = []
-    for name in sorted(name for name in variables if name.startswith(prefix) and name not in known):
-        near = get_close_matches(name, known, n=1, cutoff=0.85)
-        advice = f"perhaps {near[0]} is meant" if near else f"name one of your own without {prefix} at its beginning"
-        found.append(f"{name} is no variable of this collection; {advice}.")
-    return found
+        Unless the beginning is ``reserved``, only for those that are nearly one of its own: plays register results, and
+        other collections have variables, that begin with slurm_ or network_ as well.
+        """
+        folder = Path(self._task._role._role_path)
+        prefix = f"{folder.name}_"
+        # Those of efa_nodes are none of efa's.
+        longer = tuple(f"{path.name}_" for path in folder.parent.glob(f"{prefix}*"))
+        names = {name for name in variables if name.startswith(prefix) and not name.startswith(longer)}
+        found = []
+        for name in sorted(names - known - {*beside}):
+            # Without what they have in common, by which all would look alike.
+            ends = [one[len(prefix) :] for one in known]
+            near = get_close_matches(name[len(prefix) :], ends, n=1, cutoff=0.85)
+            if near or reserved:
+                other = f"name one of your own without {prefix} at its beginning"
+                advice = f"perhaps {prefix}{near[0]} is meant" if near else other
+                found.append(f"{name} is no variable of this collection; {advice}.")
+        return found

@@ -19,6 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     pages,
     retried,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, is_owner, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import Kind, found_in
 
 
@@ -29,6 +30,15 @@ def look(client: Client, kind: Kind, cluster: str) -> list[Item]:
         request = {kind.filters: filters_of({f"tag:{key.format(cluster)}": value.format(cluster)})}
         found.update((item[kind.identity], item) for item in found_in(kind, _described(client, kind.look, request)))
     return list(found.values())
+
+
+@one_call("look for images of the cluster")
+def own_images(client: Client, cluster: str, owner: str | None) -> list[str]:
+    """The ids of the AMIs that were built for the cluster and its owner, the oldest first."""
+    filters = filters_of({f"tag:{CLUSTER_TAG}": cluster, "tag-key": "trainium:image"})
+    found = pages(client, "describe_images", Owners=["self"], Filters=filters).get("Images", ())
+    mine = [image for image in found if is_owner(tags_of(image), {"owner": owner})]
+    return [str(image["ImageId"]) for image in sorted(mine, key=lambda one: str(one.get("CreationDate")))]
 
 
 @one_call("look for what belongs to the cluster")

@@ -26,6 +26,7 @@ description:
     stay where a cluster of EKS of this name lies in the VPC that does not carry the cluster's tag. Of a VPC that others
     made the security groups stay, which may be in rules of theirs.
   - A NAT gateway in the state C(failed) counts as gone; EC2 removes it by itself.
+  - Images of nodes that C(image.yml) built stay; those of O(owner) are named.
   - What cannot be deleted does not keep the rest from being deleted. It is named at the end, with the first reason, and
     fails the module.
 extends_documentation_fragment:
@@ -104,6 +105,13 @@ kept_file_systems:
   type: list
   elements: str
   sample: []
+kept_images:
+  description: The images of nodes that stay, each with what it costs and how it goes.
+  returned: success
+  version_added: 0.3.0
+  type: list
+  elements: str
+  sample: []
 """
 
 from collections.abc import Callable, Collection
@@ -112,7 +120,7 @@ from typing import Any
 from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import is_owner, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ecr.run import REPOSITORIES, RepositoriesOf
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.run_teardown import EfsOf
@@ -125,7 +133,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_balancer
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run_teardown import FsxOf
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
-from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look, own_images
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, names_of
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
 
@@ -210,6 +218,18 @@ def _eks(module: AnsibleAWSModule) -> EksOf:
     return EksOf(module.client("eks"), module.client("ec2"), *_whose(module).values())
 
 
+def _images(module: AnsibleAWSModule) -> list[str]:
+    """The images of nodes, to be put into a sentence. Who may not look for them can delete the rest nevertheless."""
+    name, owner = _whose(module).values()
+    try:
+        found = own_images(module.client("ec2"), name, owner)
+    except AwsCallError as error:
+        warn(f"{error}; where image.yml built images for the cluster {name}, they stay and are billed")
+        return []
+    how = f"aws ec2 deregister-image --region {module.region} --delete-associated-snapshots --image-id"
+    return [f"the image {one}, which is billed until: {how} {one}" for one in found]
+
+
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     name = module.params["cluster_name"]
@@ -289,6 +309,7 @@ def main() -> None:
         )
     result: dict[str, Any] = {"changed": bool(found) and absent, "found": found, "left": left, "kept": kept, **unmarked}
     result["kept_file_systems"] = stays
+    result["kept_images"] = _images(module)
     if module._diff and absent:
         result["diff"] = {"before": found, "after": {}}
     module.exit_json(**result)

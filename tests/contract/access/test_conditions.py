@@ -183,6 +183,15 @@ def test_nobody_makes_an_image_of_a_node(name: str) -> None:
             assert allowed(policy(name), need) == (may and known)
 
 
+@pytest.mark.parametrize(("action", "arn"), [("DeregisterImage", "image/ami-1"), ("DeleteSnapshot", "snapshot/snap-1")])
+def test_only_images_that_were_built_for_clusters_are_deleted(action: str, arn: str) -> None:
+    built = {"trainium:cluster": "a", "trainium:image": "0123456789abcdef"}
+    for tags, may in ((built, True), ({"trainium:cluster": "a"}, False), ({}, False)):
+        there: list[tuple[str, dict[str, str]]] = [(f"arn:aws:ec2:us-west-2::{arn}", tags)]
+        need = {"action": f"ec2:{action}", "resources": there, "context": {}}
+        assert allowed(policy("node-image"), need) == may
+
+
 def test_who_builds_images_replaces_no_script_of_nodes() -> None:
     """Each node runs what lies below node/ in the bucket of its cluster, as root."""
     for key, may in (("image/image-0123456789abcdef.sh", True), ("node/node.sh", False)):

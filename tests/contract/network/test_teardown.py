@@ -9,6 +9,7 @@ import pytest
 
 from tests.contract.conftest import REPOSITORY, actions, idle, policy
 from tests.contract.network.conftest import Controller, changed
+from tests.contract.warm_python import warm_python
 
 MINE = [{"Key": "trainium:cluster", "Value": "bert"}]
 FOREIGN = [{"Key": "trainium:cluster", "Value": "bert-2"}, {"Key": "Name", "Value": "bert"}]
@@ -136,6 +137,17 @@ def worlds(controller: Controller) -> World:
     return World(controller, MINE, "bert")
 
 
+def built(controller: Controller, owner: str | None) -> str:
+    """An image as image.yml builds it, of whoever runs the test or of another owner."""
+    ec2: Any = controller.ec2
+    parent = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    made: str = ec2.copy_image(Name=f"of-{owner}", SourceImageId=parent, SourceRegion="us-west-2")["ImageId"]
+    owner = owner or controller.client("sts").get_caller_identity()["Arn"]
+    own = {"trainium:owner": owner, "trainium:image": "0123456789abcdef"}
+    ec2.create_tags(Resources=[made], Tags=[*MINE, *({"Key": key, "Value": value} for key, value in own.items())])
+    return made
+
+
 def test_check_mode_says_what_there_is_and_deletes_nothing(controller: Controller, worlds: World) -> None:
     controller.api.clear_calls()
     done = controller.role("teardown", "--check")
@@ -149,10 +161,17 @@ def test_check_mode_says_what_there_is_and_deletes_nothing(controller: Controlle
 def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controller: Controller, worlds: World) -> None:
     foreign = left(controller, FOREIGN)
     assert len(foreign) == len(left(controller, MINE)) == 14
+    images = [built(controller, owner) for owner in (None, "somebody")]
     controller.api.clear_calls()
     done = controller.role("teardown")
     assert changed(done) == 1
     assert "Nothing is left of the cluster bert" in done.stdout
+    # What image.yml has built stays, and costs money.
+    assert (
+        f"in us-west-2 but the image {images[0]}, which is billed until: aws ec2 deregister-image --region us-west-2 "
+        f"--delete-associated-snapshots --image-id {images[0]}."
+    ) in " ".join(done.stdout.split())
+    assert images[1] not in done.stdout
     assert controller.deletions() == [
         "TerminateInstances",
         "DeleteNatGateway",
@@ -177,8 +196,8 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     ]
     roles = controller.client("iam").list_roles()["Roles"]
     assert [role["RoleName"] for role in roles] == ["foreign-eks-node"]
-    images = controller.client("ecr").describe_repositories()["repositories"]
-    assert sorted(one["repositoryName"] for one in images) == [
+    repositories = controller.client("ecr").describe_repositories()["repositories"]
+    assert sorted(one["repositoryName"] for one in repositories) == [
         "trainium/bert/bert",
         "trainium/bert/foreign",
         "trainium/foreign/training",
@@ -197,14 +216,30 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     playbook = {"ec2:DescribeVpcAttribute", "elasticfilesystem:DescribeMountTargets"}.union(nodes, balancers, *others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
     assert sorted(idle(controller.api.needs("teardown"), "teardown")) == sorted(apart)
+    for image in images:
+        controller.ec2.deregister_image(ImageId=image)
 
 
 def test_a_second_run_finds_nothing(controller: Controller, worlds: World) -> None:
     controller.api.clear_calls()
+    # Whoever may not look for images is told so, and goes on.
+    controller.api.fault("DescribeImages", "UnauthorizedOperation", times=1)
     done = controller.role("teardown")
     assert changed(done) == 0
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "where image.yml built images for the cluster bert, they stay and are billed" in said
     assert "Nothing belongs to the cluster bert in us-west-2; if it was made in another region" in done.stdout
     assert controller.api.writes() == []
+
+
+def test_the_role_runs_as_its_page_shows_it(controller: Controller, worlds: World) -> None:
+    page = (REPOSITORY / "roles/teardown/README.md").read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    path = controller.folder / "example.yml"
+    path.write_text(example.replace("NAME", "bert").replace("REGION", "us-west-2"), encoding="utf-8")
+    done = controller.run(path, "-e", json.dumps({"ansible_python_interpreter": warm_python()}))
+    assert changed(done) == 0
+    assert "Nothing belongs to the cluster bert in us-west-2" in done.stdout
 
 
 def test_the_playbook_wants_the_name_of_the_cluster(controller: Controller) -> None:
