@@ -243,7 +243,7 @@ def test_user_data_is_not_shown() -> None:
         ({"instance_initiated_shutdown_behavior": "stop", "market": "spot"}, None),
     ],
 )
-def test_what_a_shutdown_from_within_does(asked: dict[str, str], sent: str | None) -> None:
+def test_what_a_shutdown_from_within_does(asked: dict[str, Any], sent: str | None) -> None:
     assert build(**asked).get("InstanceInitiatedShutdownBehavior") == sent
 
 
