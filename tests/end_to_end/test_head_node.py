@@ -175,7 +175,8 @@ def test_fewer_nodes_are_had_only_where_that_is_said_and_no_job_ends(sandbox: Sa
     first, *_others, last = nodes(sandbox)
     # The idle one is not that which came last.
     busy = f"{name_of(first)},{name_of(last)}"
-    work = "srun true; sleep 30"
+    # Until it is told that it may end: how long two playbooks take, nobody knows.
+    work = "srun true; trap 'exit 0' USR1; while :; do sleep 1; done"
     submit = f"cd /tmp && sbatch --parsable --nodelist={busy} --nodes=2 --wrap={shlex.quote(work)}"
     job = sandbox.on_node(head(sandbox), submit).output.strip()
     refused = sandbox.playbook("compute", *OVER_SSM)
@@ -187,6 +188,7 @@ def test_fewer_nodes_are_had_only_where_that_is_said_and_no_job_ends(sandbox: Sa
     left = nodes(sandbox)
     assert list(left) == [first, last]
     assert left[first] == two[first]
+    sandbox.on_node(head(sandbox), f"scancel --batch --signal=USR1 {job}")
     assert "Restarts=0" in wait_for_end(sandbox, job)
 
 
