@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Run the scripts in the instance's user data once, in their order, as cloud-init does."""
 
 from __future__ import annotations
