@@ -6,15 +6,16 @@ import email
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 SEED, DONE, PARTS = Path("/seed/user-data"), Path("/var/lib/sandbox-user-data.done"), Path("/var/lib/sandbox-user-data")
 
 
 def parts(text: str) -> list[str]:
-    """What user data consists of: an archive is known by its MIME version (cloud-init's user_data.py, convert_string)."""
+    """What user data consists of. An archive is known by its MIME version (cloud-init, user_data.py, convert_string)."""
     if "mime-version:" not in text[:4096].lower():
         return [text]
-    walked = email.message_from_string(text).walk()
+    walked: Any = email.message_from_string(text).walk()
     return [part.get_payload(decode=True).decode() for part in walked if not part.is_multipart()]
 
 
