@@ -12,7 +12,7 @@ SEED, DONE, PARTS = Path("/seed/user-data"), Path("/var/lib/sandbox-user-data.do
 
 
 def parts(text: str) -> list[str]:
-    """What user data consists of. An archive is known by its MIME version (cloud-init, user_data.py, convert_string)."""
+    """What user data consists of. An archive is known by its MIME version (cloud-init, convert_string)."""
     if "mime-version:" not in text[:4096].lower():
         return [text]
     walked: Any = email.message_from_string(text).walk()
