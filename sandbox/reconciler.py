@@ -95,8 +95,7 @@ class Reconciler:
             for instance_id in self.removals.pop(removal):
                 self.states.pop(instance_id, None)
                 self.at.pop(instance_id, None)
-                self.reach.forget(instance_id)
-                self.on.discard(instance_id)
+                self.has_stopped(instance_id)
                 self.untold.discard(instance_id)
             removal.result()
         known = {instance_id for instance_ids in self.removals.values() for instance_id in instance_ids}
@@ -162,8 +161,7 @@ class Reconciler:
             self.has_started(instance)
         elif instance.state == "running" and state == "off" and instance.instance_id in self.on:
             LOG.info("%s has shut down", instance.instance_id)
-            self.reach.forget(instance.instance_id)
-            self.on.discard(instance.instance_id)
+            self.has_stopped(instance.instance_id)
             api.request("shutdown", {"instance_id": instance.instance_id})
         elif instance.state in UP and state in ("exited", "created", "stopped", "off"):
             LOG.info("starting %s again", instance.instance_id)
@@ -182,8 +180,7 @@ class Reconciler:
             self.states[instance.instance_id] = "exited"
         elif instance.state in DOWN and state == "running":
             LOG.info("stopping %s", instance.instance_id)
-            self.reach.forget(instance.instance_id)
-            self.on.discard(instance.instance_id)
+            self.has_stopped(instance.instance_id)
             self.hosts.stop(instance)
             self.states[instance.instance_id] = "exited"
         if instance.state in UP:
@@ -197,6 +194,11 @@ class Reconciler:
         self.reach.started(instance.instance_id)
         self.on.add(instance.instance_id)
         self.states[instance.instance_id] = "running"
+
+    def has_stopped(self, instance_id: str) -> None:
+        """Keep that a host is not expected to answer."""
+        self.reach.forget(instance_id)
+        self.on.discard(instance_id)
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""
