@@ -36,18 +36,15 @@ def user(environ: dict[str, Any]) -> int | None:
         if found is not None:
             return found
     try:
-        # In the order of the bytes in memory, as the table has it.
-        address = int.from_bytes(socket.inet_aton(environ["REMOTE_ADDR"]), "little")
-        client = f"{address:08X}:{int(environ['REMOTE_PORT']):04X}"
+        client = f"{_in_table(environ['REMOTE_ADDR'])}:{int(environ['REMOTE_PORT']):04X}"
         # Which of this machine's addresses was called, only the connection says.
-        server = connection.getsockname()[0] if connection is not None else ""
-        own = f"{int.from_bytes(socket.inet_aton(server), 'little'):08X}" if server else ""
-        port = f"{own}:{int(environ['SERVER_PORT']):04X}"
+        own = _in_table(connection.getsockname()[0]) if connection is not None else ""
+        server = f"{own}:{int(environ['SERVER_PORT']):04X}"
     except (KeyError, ValueError, OSError):
         return None
     # Entries come and go while the kernel writes the table, and it may then pass over one.
     for _attempt in range(READS):
-        found = _owner(client, port)
+        found = _owner(client, server)
         if found is not None:
             return found
     return None
@@ -79,10 +76,15 @@ def _told(answer: bytes, ends: bytes) -> int | None:
     return int(uid) if about == ends and inode else None
 
 
-def _owner(client: str, port: str) -> int | None:
+def _in_table(address: str) -> str:
+    """An address as the table has it: in the order of the bytes in memory."""
+    return f"{int.from_bytes(socket.inet_aton(address), 'little'):08X}"
+
+
+def _owner(client: str, server: str) -> int | None:
     for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
         fields = line.split()
         # An end that its program has closed is shown as root's, without an inode.
-        if fields[1] == client and fields[2].endswith(port) and fields[9] != "0":
+        if fields[1] == client and fields[2].endswith(server) and fields[9] != "0":
             return int(fields[7])
     return None
