@@ -106,10 +106,10 @@ class ActionModule(ActionBase):
         # Those of efa_nodes are none of efa's.
         longer = tuple(f"{path.name}_" for path in folder.parent.glob(f"{prefix}*"))
         names = {name for name in variables if name.startswith(prefix) and not name.startswith(longer)}
+        # Without what they have in common, by which all would look alike.
+        ends = [one[len(prefix) :] for one in known]
         found = []
         for name in sorted(names - known - {*beside}):
-            # Without what they have in common, by which all would look alike.
-            ends = [one[len(prefix) :] for one in known]
             near = get_close_matches(name[len(prefix) :], ends, n=1, cutoff=0.85)
             if near or reserved:
                 other = f"name one of your own without {prefix} at its beginning"
