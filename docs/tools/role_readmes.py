@@ -154,8 +154,12 @@ def readme(folder: Path, plays: list[Spec], scenario: Path, old: str) -> str:
     named = ", ".join(f"`{tag}`" for tag in found if tag not in {"always", "never"})
     blocks.append(f"Supported systems: {platforms(meta)}.{f' Tags: {named}.' if named else ''}")
     own = folder / "meta/example.md"
-    play = [] if own.exists() else example(role, options, usage(role, plays, on_controller(meta)), public)
-    blocks += ["## Example", own.read_text().strip() if own.exists() else "\n".join(["```yaml", *play, "```"])]
+    if own.exists():
+        shown = own.read_text().strip()
+    else:
+        play = example(role, options, usage(role, plays, on_controller(meta)), public)
+        shown = "\n".join(["```yaml", *play, "```"])
+    blocks += ["## Example", shown]
     entries = []
     for name, spec in specs.items():
         if name != "main":
