@@ -112,10 +112,11 @@ def test_folder_environment_mask_limits_and_niceness_are_the_clients(run: Run, t
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of others")
 def test_it_runs_as_the_clients_user_whoever_runs_the_server(server: Path) -> None:
     text = "import os; print(os.getresuid(), os.getresgid(), os.getgroups())"
-    # The client's file may be where others cannot read.
-    become = "import os; os.setgroups([]); os.setresgid(*3 * [65534]); os.setresuid(*3 * [65534]); os.chdir('/')\n"
+    # The client's file and the interpreter's may be where others cannot read.
+    become = "import array, json, os, resource, socket; os.setgroups([]); os.chdir('/')\n"
+    become += "os.setresgid(*3 * [65534]); os.setresuid(*3 * [65534])\n"
     client = [sys.executable, "-c", become + (CORE / "fork_client.py").read_text().replace("from __future__", "#")]
-    done = subprocess.run([*client, str(server), "-c", text], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([*client, str(server), "-c", text], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
     assert done.stdout == "(65534, 65534, 65534) (65534, 65534, 65534) [65534]\n"
 
 
