@@ -302,6 +302,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             found = planner.plan_nodes(records, options)
         except TrainiumError as error:
             raise AnsibleParserError(f"{path}: {error}.") from None
+        if not key:
+            records = None  # thousands of them, beside the hosts that are made of them
         self._populate(found)
         if key and fresh:
             self._cache[key] = records

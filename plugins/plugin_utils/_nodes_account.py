@@ -18,7 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
-from ansible_collections.trainium.cluster.plugins.plugin_utils._narrow import narrow
+from ansible_collections.trainium.cluster.plugins.plugin_utils._narrow import lighten, narrow
 
 # DescribeInstances returns at most this many per page.
 PAGE_SIZE = 1000
@@ -58,6 +58,7 @@ class Account(AWSInventoryBase):
         """Every instance that matches, reduced page by page."""
         client = self.client("ec2", region=region, config=CLIENT_CONFIG)
         narrow(client.meta.service_model.operation_model("DescribeInstances").output_shape, planner.READ)
+        client.meta.events.register("before-parse.ec2.DescribeInstances", lighten)
         try:
             pages = client.get_paginator("describe_instances").paginate(
                 Filters=ansible_dict_to_boto3_filter_list(filters), PaginationConfig={"PageSize": PAGE_SIZE}
