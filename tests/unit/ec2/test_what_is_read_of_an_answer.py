@@ -8,7 +8,6 @@ import botocore.session
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import READ, reduce_instance
 from ansible_collections.trainium.cluster.plugins.plugin_utils._narrow import lighten, narrow
-from botocore.model import ServiceModel
 from botocore.parsers import create_parser
 
 INTERFACE = """
@@ -49,24 +48,28 @@ ANSWER = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 @pytest.fixture(scope="module")
-def model() -> ServiceModel:
-    return botocore.session.get_session().get_service_model("ec2")
+def session() -> Any:
+    return botocore.session.get_session()
 
 
-def parsed(model: ServiceModel, body: bytes, wanted: dict[str, Any] | None) -> dict[str, Any]:
-    shape = ServiceModel(model._service_description, "ec2").operation_model("DescribeInstances").output_shape
+def shape_of(session: Any) -> Any:
+    return session.get_service_model("ec2").operation_model("DescribeInstances").output_shape
+
+
+def parsed(session: Any, body: bytes, wanted: dict[str, Any] | None) -> dict[str, Any]:
+    shape = shape_of(session)
     narrow(shape, wanted)
     return dict(create_parser("ec2").parse({"body": body, "headers": {}, "status_code": 200}, shape))
 
 
-def test_records_are_those_of_the_whole_answer(model: ServiceModel) -> None:
+def test_records_are_those_of_the_whole_answer(session: Any) -> None:
     kinds = ("efa", "efa-only", "interface")
     interfaces = (INTERFACE.format(card=card, device=min(card, 1), kind=kind) for card, kind in enumerate(kinds))
     body = ANSWER.format(interfaces="".join(interfaces)).encode()
-    light = {"body": body, "status_code": 200}
+    light: dict[str, Any] = {"body": body, "status_code": 200}
     lighten(light, operation_model=None)
     assert len(light["body"]) < 0.7 * len(body)
-    whole, read = parsed(model, body, None), parsed(model, light["body"], READ)
+    whole, read = parsed(session, body, None), parsed(session, light["body"], READ)
     assert set(read) == {"Reservations", "NextToken", "ResponseMetadata"}
     assert (read["NextToken"], read["ResponseMetadata"]["RequestId"]) == ("more", "r")
     (before,), (after,) = (answer["Reservations"][0]["Instances"] for answer in (whole, read))
@@ -79,8 +82,8 @@ def test_records_are_those_of_the_whole_answer(model: ServiceModel) -> None:
     assert record["instance_tags"]["note"] == "<status>x</status> {{ 1 }}"
 
 
-def test_where_botocore_knows_other_members_everything_is_parsed(model: ServiceModel) -> None:
-    shape = ServiceModel(model._service_description, "ec2").operation_model("DescribeInstances").output_shape
+def test_where_botocore_knows_other_members_everything_is_parsed(session: Any) -> None:
+    shape = shape_of(session)
     known = list(shape.members)
     narrow(shape, {"Reservations": None, "Other": None})
     assert list(shape.members) == known
