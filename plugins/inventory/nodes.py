@@ -198,68 +198,67 @@ bastion: ubuntu@head
 import hashlib
 import json
 import os
-from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NoReturn
-
-with suppress(ImportError):  # AWSInventoryBase reports a missing SDK in parse()
-    from botocore import exceptions as aws
-    from botocore.parsers import ResponseParserError
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ansible.errors import AnsibleParserError
-from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
-from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible_collections.trainium.cluster.plugins.module_utils._common import tags
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import checked, unreadable
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import host_keys
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
 from ansible_collections.trainium.cluster.plugins.plugin_utils._guarded import guarded
 
-# DescribeInstances returns at most this many per page.
-PAGE_SIZE = 1000
-# An API that does not answer is reported within half a minute; throttling is waited out.
-CLIENT_CONFIG = {"connect_timeout": 5, "read_timeout": 60, "retries": {"mode": "standard", "max_attempts": 4}}
-REMEDIES = {
-    "AuthFailure": "AWS does not accept the credentials; check the access key and the secret key",
-    "ExpiredToken": "the credentials have expired; log in again",
-    "ExpiredTokenException": "the credentials have expired; log in again",
-    "InvalidClientTokenId": "AWS does not know the access key; check it",
-    "RequestExpired": "the credentials or this machine's clock are out of date; log in again or set the clock",
-    "SignatureDoesNotMatch": "AWS does not accept the credentials; check the secret key",
-    "UnauthorizedOperation": "the credentials lack the permission ec2:DescribeInstances; have it granted",
-}
-# Answers of DynamoDB with which nodes do without their names in Slurm.
-NO_NAMES = {
-    "AccessDeniedException": "the credentials lack the permission dynamodb:Scan for the table {0} in {1}",
-    "ResourceNotFoundException": "there is no table {0} in {1}",
-}
+if TYPE_CHECKING:
+    from ansible_collections.trainium.cluster.plugins.plugin_utils._nodes_account import Account
+
+# Options that may be templates; all but the last four are those of amazon.aws's own inventories.
+TEMPLATABLE = frozenset(
+    {
+        *("access_key", "secret_key", "session_token", "profile", "endpoint_url", "assume_role_arn"),
+        *("region", "regions", "filters", "bastion", "cluster_name", "connection", "ssh_common_args"),
+    }
+)
 
 
-class InventoryModule(AWSInventoryBase):
-    """Options, the AWS calls and the inventory; what the nodes are is decided in the planner."""
+class Templated:
+    """Options as amazon.aws asks for them."""
+
+    def __init__(self, templar: Any, options: dict[str, Any]) -> None:
+        self.templar, self.options = templar, options
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of an option."""
+        value = self.options.get(name, default)
+        return self.templar.template(value) if value and name in TEMPLATABLE else value
+
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
+    """Options, the cache and the inventory; what the nodes are is decided in the planner.
+
+    The AWS SDK is for a question that no cache answers: importing it takes as long as Ansible itself.
+    """
 
     NAME = "trainium.cluster.nodes"
-    INVENTORY_FILE_SUFFIXES = ("nodes.yml", "nodes.yaml")
 
-    class TemplatedOptions(AWSInventoryBase.TemplatedOptions):
-        """Adds this plugin's own options to those that may be templates."""
+    def verify_file(self, path: str) -> bool:
+        """Whether the file is there and means this plugin by its name."""
+        return bool(super().verify_file(path)) and path.endswith(("nodes.yml", "nodes.yaml"))
 
-        TEMPLATABLE_OPTIONS = (
-            *AWSInventoryBase.TemplatedOptions.TEMPLATABLE_OPTIONS,
-            "bastion",
-            "cluster_name",
-            "connection",
-            "ssh_common_args",
-        )
+    def get_options(self, *args: Any) -> Any:
+        """All options; those that may be templates are templated when one asks for them."""
+        return Templated(self.templar, super().get_options(*args))
 
-        def get(self, *args: Any) -> Any:
-            # The parent's passes an argument that ansible-core 2.19 warns of.
-            value = self.original_options.get(*args)
-            if not value or args[0] not in self.TEMPLATABLE_OPTIONS:
-                return value
-            return self.templar.template(value)
+    def get_option(self, option: str, hostvars: Any = None) -> Any:
+        """One option, templated if it may be a template."""
+        return Templated(self.templar, {option: super().get_option(option, hostvars)}).get(option)
+
+    @cached_property
+    def _account(self) -> Account:
+        from ansible_collections.trainium.cluster.plugins.plugin_utils._nodes_account import Account
+
+        return Account(self)
 
     def _read_config_data(self, path: str) -> Any:
         # The options of amazon.aws are templated without variables; here extra variables count.
@@ -277,7 +276,8 @@ class InventoryModule(AWSInventoryBase):
         return f"{super().get_cache_key(path)}_{digest}"
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
-        super().parse(inventory, loader, path, cache=cache)
+        super().parse(inventory, loader, path, cache)
+        self._read_config_data(path)
         known_hosts, pinned = str(self.get_option("known_hosts")), {}
         with suppress(FileNotFoundError), open(known_hosts, encoding="utf-8") as file:
             pinned = host_keys.pinned(file.read())
@@ -294,17 +294,27 @@ class InventoryModule(AWSInventoryBase):
                 pinned=pinned,
                 states=() if "instance-state-name" in self.get_option("filters") else self.get_option("states"),
             )
-            cached, records = self.get_cached_result(path, cache)
-            if not cached:
-                records = self._named([one for region in self._regions() for one in self._describe(region)])
+            key = self.get_cache_key(path) if self.get_option("cache") else ""
+            records = self._cached(key) if cache and key else None
+            fresh = records is None
+            if records is None:
+                records = self._account.records(self._regions(), self._filters())
             found = planner.plan_nodes(records, options)
         except TrainiumError as error:
             raise AnsibleParserError(f"{path}: {error}.") from None
+        if not key:
+            records = None  # thousands of them, beside the hosts that are made of them
         self._populate(found)
-        self.update_cached_result(path, cache, records)
+        if key and fresh:
+            self._cache[key] = records
+
+    def _cached(self, key: str) -> list[planner.Record] | None:
+        with suppress(KeyError):  # there is none, or it is too old
+            return list(self._cache[key])
+        return None
 
     def _regions(self) -> list[str]:
-        regions = [region for region in self.get_option("regions") if region] or [self.region]
+        regions = [region for region in self.get_option("regions") if region] or [self._account.region]
         if not regions[0]:
             raise TrainiumError("no AWS region is given; set regions, -e trainium_region=... or AWS_REGION")
         return list(dict.fromkeys(regions))
@@ -318,55 +328,6 @@ class InventoryModule(AWSInventoryBase):
         states = list(dict.fromkeys([*self.get_option("states"), *planner.LIVE_STATES, *planner.RESTING_STATES]))
         return {**by_cluster, "instance-state-name": states, **self.get_option("filters")}
 
-    def _describe(self, region: str) -> Iterator[planner.Record]:
-        """Every instance that matches, reduced page by page."""
-        filters = ansible_dict_to_boto3_filter_list(self._filters())
-        client = self.client("ec2", region=region, config=CLIENT_CONFIG)
-        try:
-            pages = client.get_paginator("describe_instances").paginate(
-                Filters=filters, PaginationConfig={"PageSize": PAGE_SIZE}
-            )
-            for page in pages:
-                for reservation in checked(page)["Reservations"]:
-                    for instance in reservation["Instances"]:
-                        yield planner.reduce_instance(instance, region)
-        except ResponseParserError:
-            raise TrainiumError(str(unreadable(f"list the nodes in {region}"))) from None
-        except (aws.BotoCoreError, aws.ClientError) as error:
-            self._refuse(error, region, client.meta.endpoint_url)
-
-    def _named(self, records: list[planner.Record]) -> list[planner.Record]:
-        """The records with the names that Slurm has for a ParallelCluster's compute nodes; one read per cluster."""
-        answers, unknown = {}, []
-        for table in slurm_names.tables(records):
-            client = self.client("dynamodb", region=table.region, config=CLIENT_CONFIG)
-            try:
-                pages = client.get_paginator("scan").paginate(
-                    TableName=table.name, ProjectionExpression=slurm_names.PROJECTION, ConsistentRead=True
-                )
-                answers[table] = [item for page in pages for item in page["Items"]]
-            except (aws.BotoCoreError, aws.ClientError) as error:
-                code = error.response["Error"]["Code"] if isinstance(error, aws.ClientError) else ""
-                if code not in NO_NAMES:
-                    self._refuse(error, table.region, client.meta.endpoint_url)
-                unknown.append(NO_NAMES[code].format(table.name, table.region))
-        if unknown:
-            self.display.warning(f"Compute nodes go by other names than in Slurm: {'; '.join(unknown)}.")
-        return slurm_names.name_nodes(records, answers)
-
-    def _refuse(self, error: Exception, region: str, endpoint: str) -> NoReturn:
-        """One sentence for an error of the AWS SDK."""
-        if isinstance(error, aws.ClientError):
-            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "").rstrip(".")
-            reason = f"{REMEDIES.get(code, message)} ({code})"
-        elif isinstance(error, (aws.NoCredentialsError, aws.PartialCredentialsError)):
-            reason = "no AWS credentials were found; set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        elif isinstance(error, (aws.EndpointConnectionError, aws.ConnectionError, aws.HTTPClientError)):
-            reason = f"{endpoint} cannot be reached; check the network, the region and AWS_ENDPOINT_URL"
-        else:
-            reason = str(error).rstrip(".")
-        raise AnsibleParserError(f"Cannot list the nodes in {region}: {reason}.") from None
-
     def _populate(self, found: list[planner.Node]) -> None:
         for group in (planner.HEAD, planner.COMPUTE, planner.LOGIN):
             self.inventory.add_group(group)
@@ -377,8 +338,8 @@ class InventoryModule(AWSInventoryBase):
             self.inventory.add_host(node.name)
             for group in node.groups:
                 self.inventory.add_host(node.name, self.inventory.add_group(group))
-            for key, value in variables.items():
-                self.inventory.set_variable(node.name, key, value)
+            # Not one by one by set_variable, which looks into name and value each time.
+            self.inventory.hosts[node.name].vars.update(variables)
             # Each of these costs a template, even where there is nothing to do.
             if compose:
                 self._set_composite_vars(compose, variables, node.name, strict=strict)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ansible.utils.unsafe_proxy import wrap_var
@@ -26,9 +27,14 @@ def guarded(value: Any) -> Any:
     that kind marks all that is beside it: ansible-core 2.17 and 2.18 look for marks in values alone.
     """
     if isinstance(value, str):
-        return trust_as_template(value) if _OF_TEMPLATES.isdisjoint(value) else wrap_var(value)
+        return _text(value)
     if isinstance(value, dict):
         if any(isinstance(key, str) and not _OF_TEMPLATES.isdisjoint(key) for key in value):
             return wrap_var(value)
         return {key: guarded(item) for key, item in value.items()}
     return value
+
+
+@lru_cache(maxsize=1024)  # Most of what a node has is as with the one before, and is kept once.
+def _text(value: str) -> Any:
+    return trust_as_template(value) if _OF_TEMPLATES.isdisjoint(value) else wrap_var(value)

@@ -117,6 +117,46 @@ def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
     assert sandbox.writes() == ["PutParameter", "PutParameter"]
 
 
+def test_what_is_changed_by_hand_on_a_node_is_mended(sandbox: Sandbox) -> None:
+    """What belongs to the account is in tests/contract/network/test_changed_by_hand.py."""
+    head, node = sorted(sandbox.instances(), key=lambda one: one["AmiLaunchIndex"])
+    other = f"ip-{head['PrivateIpAddress'].replace('.', '-')}"
+    python = "/opt/aws_neuron_venv_pytorch/bin/python"
+    # What somebody does, and what shows it.
+    by_hand = {
+        f"sed '/{other}/d' /etc/hosts > /tmp/hosts && cat /tmp/hosts > /etc/hosts": f"grep {other} /etc/hosts",
+        "echo '* hard nofile 1024' > /etc/security/limits.d/60-trainium-nofile.conf": (
+            "cat /etc/security/limits.d/60-trainium-nofile.conf"
+        ),
+        "rm /etc/profile.d/trainium-neuron.sh": "cat /etc/profile.d/trainium-neuron.sh",
+        "sed -i 's#^URIs: .*#URIs: http://192.0.2.1/#' /etc/apt/sources.list.d/neuron.sources": (
+            "cat /etc/apt/sources.list.d/neuron.sources"
+        ),
+        "apt-mark unhold aws-neuronx-tools": "apt-mark showhold | sort",
+        f"{python} -m pip uninstall --yes neuronx-cc": f"{python} -m pip show neuronx-cc",
+        "sed -i 's/^ClusterName=.*/ClusterName=another/' /etc/slurm/slurm.conf": "sha256sum /etc/slurm/slurm.conf",
+        "chmod 0666 /etc/slurm/cgroup.conf": "stat --format='%U %a' /etc/slurm/cgroup.conf",
+        "chmod 0644 /etc/munge/munge.key": "stat --format='%U %a' /etc/munge/munge.key",
+        "systemctl disable --now slurmd": "systemctl is-active slurmd; systemctl is-enabled slurmd",
+    }
+
+    def look() -> list[str]:
+        looks = [f"{{ {command}; }} 2>&1 || :; echo ----" for command in by_hand.values()]
+        return sandbox.on_node(node["PrivateIpAddress"], "\n".join(looks)).output.split("----\n")
+
+    wanted = look()
+    sandbox.on_node(node["PrivateIpAddress"], "set -e\n" + "\n".join(by_hand))
+    assert [done for done, was, now in zip(by_hand, wanted, look()) if was == now] == []
+    run = sandbox.playbook("nodes")
+    assert run.returncode == 0
+    assert look() == wanted
+    name = f"ip-{node['PrivateIpAddress'].replace('.', '-')}"
+    assert run.changed[name] > 0
+    assert (
+        f"{name} idle" in sandbox.on_node(head["PrivateIpAddress"], "sinfo --Node --noheader --format='%N %T'").output
+    )
+
+
 def test_a_broken_node_is_drained_and_named_and_the_others_train(sandbox: Sandbox) -> None:
     head, broken = (
         node["PrivateIpAddress"] for node in sorted(sandbox.instances(), key=lambda one: one["AmiLaunchIndex"])

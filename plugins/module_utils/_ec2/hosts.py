@@ -49,6 +49,23 @@ _KEPT = (
     "launch_time",
 )
 
+# What a record is made of in an answer of DescribeInstances; None means all of a member.
+READ: dict[str, Any] = {
+    "NextToken": None,
+    "Reservations": {
+        "Instances": {
+            **dict.fromkeys(("InstanceId", "InstanceType", "ImageId", "SubnetId", "LaunchTime", "AmiLaunchIndex")),
+            **dict.fromkeys(("PrivateIpAddress", "PrivateDnsName", "PublicIpAddress", "PublicDnsName", "Tags")),
+            "State": {"Name": None},
+            "Placement": {"AvailabilityZone": None, "GroupName": None},
+            "NetworkInterfaces": {
+                "InterfaceType": None,
+                "Attachment": dict.fromkeys(("NetworkCardIndex", "DeviceIndex", "AttachTime")),
+            },
+        }
+    },
+}
+
 # Tags are chosen by whoever may tag an instance, and a host's name gets into templates, patterns, paths and commands.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 # The controller, and what Ansible itself means by a name.

@@ -28,6 +28,8 @@ EFA_KINDS = ("efa", "efa-only")
 
 Node = dict[str, Any]
 
+# As EC2 writes a moment: 2026-11-27T04:00:00.000Z.
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", re.ASCII)
 _PLACE = re.compile(r"(\d{1,9})/(\d{1,9})/([0-9T:.+-]{0,40})", re.ASCII)
 
 
@@ -131,10 +133,11 @@ def _place(interface: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _timestamp(moment: datetime | str | None) -> str:
-    """UTC text that sorts by time."""
-    if not isinstance(moment, datetime):
-        return moment or ""
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+    """UTC text that sorts by time; the same for a moment and for EC2's text of it."""
+    if isinstance(moment, datetime):
+        return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds")
+    found = _MOMENT.fullmatch(moment or "")
+    return f"{found[1]}.{(found[2] or '')[:3]:0<3}+00:00" if found else moment or ""
 
 
 def _attach_time(instance: Mapping[str, Any]) -> str:

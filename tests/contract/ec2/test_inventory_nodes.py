@@ -324,6 +324,17 @@ def test_the_cache_serves_the_same_question_only(account: Cluster, run: Run, tmp
     assert all(len(entry.read_text(encoding="utf-8")) < 2000 for entry in (tmp_path / "cache").iterdir())
 
 
+def test_what_the_cache_has_needs_no_sdk(account: Cluster, run: Run, tmp_path: Path) -> None:
+    account.launch("trainium", 2)
+    cache = f"cache: true\ncache_plugin: ansible.builtin.jsonfile\ncache_connection: {tmp_path}/cache\n"
+    path = source(tmp_path, f"regions: [{REGION}]\n{cache}")
+    found = listing(run, source=path)
+    done = run("ansible-inventory", "-i", path, "--list", PYTHONPROFILEIMPORTTIME="1")
+    assert json.loads(done.stdout) == found
+    assert "ansible.plugins.inventory" in done.stderr
+    assert "botocore" not in done.stderr
+
+
 def test_a_tag_is_never_a_template(account: Cluster, run: Run, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     account.launch("trainium", Name="{{ lookup('ansible.builtin.pipe', 'touch " + str(mark) + "') }}")

@@ -128,6 +128,22 @@ def test_all_that_carries_the_tags_of_a_set() -> None:
     assert resources_of([node_of(WHOLE)]) == ["i-1", "vol-1", "eni-1", "eni-3", "eni-2"]
 
 
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-27T04:00:00.123Z", TEXT),
+        ("2026-11-27T04:00:00.123456Z", TEXT),
+        ("2026-11-27T04:00:00Z", "2026-11-27T04:00:00.000+00:00"),
+        ("2026-11-27T04:00:00.1Z", "2026-11-27T04:00:00.100+00:00"),
+        (TEXT, TEXT),
+        ("later", "later"),
+        (None, ""),
+    ],
+)
+def test_a_moment_as_text_is_as_one_that_was_parsed(text: str | None, moment: str) -> None:
+    assert node_of({"InstanceId": "i-1", "LaunchTime": text})["launch_time"] == moment
+
+
 @pytest.mark.parametrize(("text", "number"), [("4", 4), ("", 0), ("x", 0), ("-1", 0), ("²", 0), ("٣", 0)])
 def test_the_generation_is_a_number(text: str, number: int) -> None:
     assert generation_of({"tags": {"trainium:generation": text}}) == number
