@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.launch [nodes ...] [--latency 0.1] [--pending 1]
 
-It starts an emulator of its own that takes a while for each call and whose instances do not run at once, and launches 1,
-16 and 64 nodes with eight EFA interfaces: by launch.sh, which does what the tutorial does with awscli, and by a play with
-one task, efa_instance, twice; the second time nothing is to be done. It prints what each took, the ratio, and how
+It starts an emulator of its own that takes a while for each call and whose instances do not run at once, and launches
+1, 16 and 64 nodes with eight EFA interfaces: by launch.sh, which does what the tutorial does with awscli, and by a play
+with one task, efa_instance, twice; the second time nothing is to be done. It prints what each took, the ratio, and how
 efa_instance grows with the nodes. Exit status 1 if a node lacks its address or the second run changes something.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Account, Api
 
@@ -44,7 +44,6 @@ def environment(url: str) -> dict[str, str]:
         **kept,
         **CREDENTIALS,
         "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
-        "ANSIBLE_INVENTORY": "localhost,",
         "ANSIBLE_STDOUT_CALLBACK": "default",
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_DEFAULT_REGION": REGION,
@@ -74,10 +73,16 @@ def measure(api: Api, command: list[str]) -> tuple[Cost, str]:
 def playbook(account: Account, nodes: int, folder: Path) -> list[str]:
     """A play with efa_instance alone."""
     arguments = {**account.arguments(count=nodes, name=f"benchmark-{nodes}", public_ip="primary"), "region": REGION}
-    play = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [{"trainium.cluster.efa_instance": arguments}]}
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": sys.executable},
+        "tasks": [{"trainium.cluster.efa_instance": arguments}],
+    }
     path = folder / f"{nodes}.json"
     path.write_text(json.dumps([play]), encoding="utf-8")
-    return [str(Path(sys.executable).parent / "ansible-playbook"), str(path)]
+    return [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", str(path)]
 
 
 def script(account: Account, nodes: int) -> list[str]:
@@ -146,7 +151,9 @@ def show(nodes: int, costs: dict[str, Cost]) -> None:
             f"  {name + ' / awscli':22} wall {ours.wall / theirs.wall:.3f}, CPU {ours.cpu / theirs.cpu:.3f}, "
             f"calls {ours.calls.total() / theirs.calls.total():.3f}"
         )
-    print("  " + ", ".join(f"{name} {count}" for name, count in sorted(costs["efa_instance"].calls.items())), flush=True)
+    print(
+        "  " + ", ".join(f"{name} {count}" for name, count in sorted(costs["efa_instance"].calls.items())), flush=True
+    )
 
 
 if __name__ == "__main__":
