@@ -271,19 +271,19 @@ def dry_run(client: Client, request: Mapping[str, Any]) -> None:
 @one_call("start the instances")
 def start_instances(client: Client, ids: Sequence[str]) -> None:
     with passing_over(GONE):
-        retried(client.start_instances)(InstanceIds=list(ids))
+        checked(retried(client.start_instances)(InstanceIds=list(ids)))
 
 
 @one_call("stop the instances")
 def stop_instances(client: Client, ids: Sequence[str]) -> None:
     with passing_over(GONE):
-        retried(client.stop_instances)(InstanceIds=list(ids))
+        checked(retried(client.stop_instances)(InstanceIds=list(ids)))
 
 
 @one_call("terminate the instances")
 def terminate_instances(client: Client, ids: Sequence[str]) -> None:
     with passing_over(GONE):
-        retried(client.terminate_instances)(InstanceIds=list(ids))
+        checked(retried(client.terminate_instances)(InstanceIds=list(ids)))
 
 
 @one_call("tag the resources")
@@ -311,9 +311,8 @@ def allocate_address(client: Client, tags: Sequence[Mapping[str, str]]) -> Item:
 
 @one_call("associate an Elastic IP")
 def associate_address(client: Client, allocation_id: str, interface_id: str) -> None:
-    retried(client.associate_address)(
-        AllocationId=allocation_id, NetworkInterfaceId=interface_id, AllowReassociation=False
-    )
+    request = {"AllocationId": allocation_id, "NetworkInterfaceId": interface_id, "AllowReassociation": False}
+    checked(retried(client.associate_address)(**request))
 
 
 @one_call("release an Elastic IP")
@@ -322,6 +321,6 @@ def release_address(client: Client, address: Mapping[str, Any]) -> None:
     gone = ("InvalidAllocationID.NotFound", "InvalidAssociationID.NotFound", "InvalidAddressID.NotFound")
     if address.get("AssociationId"):
         with passing_over(*gone):
-            retried(client.disassociate_address)(AssociationId=address["AssociationId"])
+            checked(retried(client.disassociate_address)(AssociationId=address["AssociationId"]))
     with passing_over(*gone):
-        retried(client.release_address)(AllocationId=address["AllocationId"])
+        checked(retried(client.release_address)(AllocationId=address["AllocationId"]))

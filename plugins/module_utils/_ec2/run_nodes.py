@@ -45,10 +45,11 @@ class Nodes:
         self._current = False
 
     def wait_for(self, goal: str, ids: list[str], seen: list[Node] | None = None) -> None:
-        """``seen`` is the first look, where it was made already."""
+        """``seen`` is the first look, where it was made already and showed all that live."""
         views = [] if seen is None else [seen]
         patience = self._patience * (1 if goal == "running" else SLOWER_END)
-        wait_for(goal, ids, lambda: views.pop() if views else self.find(), patience, self._progress, PACE)
+        look = wait_for(goal, ids, lambda: views.pop() if views else self.find(), patience, self._progress, PACE)
+        self._seen, self._current = look, True
 
 
 def set_filters(cluster_name: str, name: str) -> dict[str, str]:
