@@ -105,7 +105,7 @@ class EfaInstance:
                 self._launch = efa_launch.prepare(self._client, params, self._wanted, *whole)
         addresses = self._plan_addresses(plan)
         if self._quota_client and params["state"] == "present":
-            account = Account(self._client, self._quota_client, self._warn)
+            account = Account(self._client, self._quota_client, self._warn, self._wanted.vcpus)
             account.check_nodes(params, max(0, plan.launch + len(plan.start) - len(plan.replace)))
             account.check_addresses(addresses.allocate if addresses else 0)
         retag = self._tags_to_set(plan.keep)

@@ -68,6 +68,11 @@ class Wanted(NamedTuple):
     type: ec2.Item | None = None
     reservation: ec2.Item | None = None
 
+    @property
+    def vcpus(self) -> dict[str, int]:
+        """The vCPUs of the type, by its name."""
+        return {self.type["InstanceType"]: self.type["VCpuInfo"]["DefaultVCpus"]} if self.type else {}
+
 
 def interfaces_of(params: Params, wanted: Wanted) -> list[Interface]:
     """The interfaces of the layout that is asked for."""

@@ -59,6 +59,14 @@ def test_growth_asks_for_the_type_once(cloud: Account) -> None:
     assert counted(cloud)["DescribeInstanceTypes"] == 1
 
 
+def test_check_mode_asks_for_the_type_once(cloud: Account) -> None:
+    """Its vCPUs are what the quota is counted in."""
+    cloud.efa(check=True)
+    calls = counted(cloud)
+    assert calls["ListServiceQuotas"] == 1
+    assert calls["DescribeInstanceTypes"] == 1
+
+
 def test_a_run_with_nothing_to_do_asks_three_questions_at_the_same_time(cloud: Account) -> None:
     cloud.efa(public_ip="primary")
     cloud.api.clear_calls()
