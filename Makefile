@@ -132,6 +132,7 @@ upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, k
 # Their requirements do not go with ours (TorchX wants urllib3 below 1.27), so each has an environment of its own.
 .sandbox/validate-venv/.ready: PACKAGES := kubernetes-validate
 .sandbox/torchx-venv/.ready: PACKAGES := torchx[kubernetes]==0.7.0 'setuptools<80'
+.sandbox/awscli-venv/.ready: PACKAGES := awscli
 .sandbox/%-venv/.ready:
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet $(PACKAGES)

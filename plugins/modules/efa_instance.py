@@ -414,11 +414,9 @@ def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     try:
         client = module.client("ec2")
-        # Missing capacity comes as a server error; the next subnet is a better answer to it than the same one again.
-        launcher = module.client("ec2", config={"retries": {"max_attempts": 0}})
         # A launch asks EC2 itself; a dry run says nothing of quotas.
         quotas = module.client("service-quotas") if module.check_mode and module.params["check_quotas"] else None
-        result = EfaInstance(client, launcher, module.params, module.check_mode, warn, quotas).run()
+        result = EfaInstance(client, module.params, module.check_mode, warn, quotas).run()
     except TrainiumError as error:
         module.fail_json(msg=f"efa_instance {module.params['name']}: {error}.", **{"attempts": [], **error.details})
     except Exception as error:

@@ -26,6 +26,7 @@ SUBJECTS = (
 # Files beside `calls` and `run` that reach out of the process.
 EFFECTS = frozenset(
     {
+        "_common.at_once",
         "_common.aws",
         "_common.commands",
         "_common.file_systems",

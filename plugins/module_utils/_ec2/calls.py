@@ -1,12 +1,13 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """One EC2 call each. Throttling is waited out; every failure becomes an AwsCallError of one sentence.
 
-amazon.aws's functions are used where it has them.
+amazon.aws's own calls are not imported: Ansible sends their file with each module, which compiles it anew, and that
+takes a tenth of a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,8 +15,6 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
     from botocore.parsers import ResponseParserError
 
-from ansible_collections.amazon.aws.plugins.module_utils import ec2 as amazon
-from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
@@ -24,6 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    passing_over,
     retried,
     unreadable,
 )
@@ -38,6 +38,8 @@ TAG_BATCH = 500
 # EC2 may not see an instance profile yet that was just made: "changes that I make are not always immediately visible"
 # (IAM user guide, "Troubleshoot IAM").
 PROFILE_SECONDS = 60
+# An instance that EC2 no longer knows.
+GONE = "InvalidInstanceID.NotFound"
 # EC2's own codes for "not here, not now": another subnet may do.
 CAPACITY_CODES = (
     "InsufficientInstanceCapacity",
@@ -186,7 +188,7 @@ def describe_security_groups(client: Client, ids: Sequence[str]) -> list[Item]:
 
 @one_call("describe the key pair")
 def key_pair_exists(client: Client, name: str) -> bool:
-    return bool(amazon.describe_key_pairs(client, Filters=filters_of({"key-name": name})))
+    return bool(checked(retried(client.describe_key_pairs)(Filters=filters_of({"key-name": name})))["KeyPairs"])
 
 
 @one_call("describe the placement group")
@@ -207,11 +209,27 @@ def describe_capacity_reservation(client: Client, reservation_id: str) -> Item |
     return next(iter(found["CapacityReservations"]), None)
 
 
+def not_repeated(client: Client, operation: str) -> None:
+    """From now on the client repeats this operation no more by itself, whatever comes of it.
+
+    A second client with other settings would read the whole model of EC2 anew.
+    """
+
+    def give_up(response: Any, caught_exception: Exception | None, **_more: Any) -> None:
+        if caught_exception:
+            raise caught_exception
+        http, answer = response
+        if http.status_code >= 300:
+            raise aws.ClientError(answer, operation)
+
+    client.meta.events.register_first(f"needs-retry.ec2.{operation}", give_up)
+
+
 @one_call("launch the instances")
 def run_instances(client: Client, request: Mapping[str, Any]) -> list[Item]:
     """The instances of one launch. Safe to repeat: the request carries a ClientToken.
 
-    ``client`` should not retry by itself, since EC2 reports missing capacity as a server error.
+    For ``client`` see ``not_repeated``, since EC2 reports missing capacity as a server error.
     """
 
     @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
@@ -252,17 +270,20 @@ def dry_run(client: Client, request: Mapping[str, Any]) -> None:
 
 @one_call("start the instances")
 def start_instances(client: Client, ids: Sequence[str]) -> None:
-    amazon.start_instances(client, list(ids))
+    with passing_over(GONE):
+        checked(retried(client.start_instances)(InstanceIds=list(ids)))
 
 
 @one_call("stop the instances")
 def stop_instances(client: Client, ids: Sequence[str]) -> None:
-    amazon.stop_instances(client, list(ids))
+    with passing_over(GONE):
+        checked(retried(client.stop_instances)(InstanceIds=list(ids)))
 
 
 @one_call("terminate the instances")
 def terminate_instances(client: Client, ids: Sequence[str]) -> None:
-    amazon.terminate_instances(client, list(ids))
+    with passing_over(GONE):
+        checked(retried(client.terminate_instances)(InstanceIds=list(ids)))
 
 
 @one_call("tag the resources")
@@ -283,29 +304,23 @@ def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]
 @one_call("allocate an Elastic IP")
 def allocate_address(client: Client, tags: Sequence[Mapping[str, str]]) -> Item:
     specification = [{"ResourceType": "elastic-ip", "Tags": list(tags)}]
-    answer = dict(amazon.allocate_address(client, Domain="vpc", TagSpecifications=specification))
+    answer = dict(retried(client.allocate_address)(Domain="vpc", TagSpecifications=specification))
     _field(answer, "AllocationId", "allocate an Elastic IP")
     return answer
 
 
 @one_call("associate an Elastic IP")
 def associate_address(client: Client, allocation_id: str, interface_id: str) -> None:
-    amazon.associate_address(
-        client, AllocationId=allocation_id, NetworkInterfaceId=interface_id, AllowReassociation=False
-    )
+    request = {"AllocationId": allocation_id, "NetworkInterfaceId": interface_id, "AllowReassociation": False}
+    checked(retried(client.associate_address)(**request))
 
 
 @one_call("release an Elastic IP")
 def release_address(client: Client, address: Mapping[str, Any]) -> None:
     """Give the address back, whatever it is associated with; one that is gone already is fine."""
     gone = ("InvalidAllocationID.NotFound", "InvalidAssociationID.NotFound", "InvalidAddressID.NotFound")
-    steps: list[tuple[Callable[..., Any], str]] = [(amazon.release_address, address["AllocationId"])]
     if address.get("AssociationId"):
-        steps.insert(0, (amazon.disassociate_address, address["AssociationId"]))
-    for step, identity in steps:
-        try:
-            step(client, identity)
-        except AnsibleAWSError as error:
-            response = getattr(error.exception, "response", None) or {"Error": {"Code": ""}}
-            if response["Error"]["Code"] not in gone:
-                raise
+        with passing_over(*gone):
+            checked(retried(client.disassociate_address)(AssociationId=address["AssociationId"]))
+    with passing_over(*gone):
+        checked(retried(client.release_address)(AllocationId=address["AllocationId"]))

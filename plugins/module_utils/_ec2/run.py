@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
-from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
-    CLUSTER_TAG,
     GENERATION_TAG,
     PLACE_TAG,
-    SET_TAG,
     VACATED_TAG,
     tag_list,
 )
@@ -32,7 +31,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances im
     Node,
     generation_of,
     in_order,
-    node_of,
     resources_of,
     summary,
 )
@@ -43,6 +41,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.plan import 
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags, shown_request
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_nodes import Nodes, set_filters
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import Account
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.vacancies import (
     Vacancy,
@@ -50,7 +49,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.vacancies im
     vacancies,
     vacancy_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError, wait_for
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.waiting import WaitError
 
 Result = dict[str, Any]
 
@@ -58,30 +57,28 @@ Result = dict[str, Any]
 # satisfy the launch request" (EC2's API reference, StateReason).
 LATE_CAPACITY = "Server.InsufficientInstanceCapacity"
 
-# "some neuron instances can take longer to terminate" (a maintainer in aws/karpenter-provider-aws#7019).
-SLOWER_END = 3
-
 
 class EfaInstance:
     """One set of nodes.
 
-    ``client`` talks to EC2; ``launcher`` does too, but does not repeat a call by itself; ``quota_client`` talks to
-    Service Quotas, where these are to be looked at.
+    ``client`` talks to EC2; ``quota_client`` talks to Service Quotas, where these are to be looked at.
     """
 
     def __init__(
         self,
         client: ec2.Client,
-        launcher: ec2.Client,
         params: Mapping[str, Any],
         check_mode: bool,
         warn: Callable[[str], None],
         quota_client: ec2.Client | None = None,
     ) -> None:
-        self._client, self._launcher, self._params = client, launcher, with_defaults(params)
+        self._client, self._params = client, with_defaults(params)
         self._check_mode, self._warn, self._quota_client = check_mode, warn, quota_client
-        self._progress = Progress()
+        # Missing capacity comes as a server error; the next subnet is a better answer to it than the same one again.
+        ec2.not_repeated(client, "RunInstances")
+        self._nodes = Nodes(client, self._params)
         self._addresses = Addresses(client, self._params)
+        self._wanted = efa_launch.Wanted()
         self._launch: efa_launch.Launch | None = None
         # The places that the launch fills, and the nodes of an earlier run that end for that and have not quite ended.
         self._vacancies: list[Vacancy] = []
@@ -93,9 +90,9 @@ class EfaInstance:
         """Bring the set to the wanted state; returns the module's result. Raises TrainiumError."""
         params = self._params
         checks.check_arguments(params, self._check_mode)
+        nodes = self._look()
         if params["state"] == "present":
-            params["placement_group"] = efa_launch.group_of(self._client, params)
-        nodes = self._find()
+            params["placement_group"] = efa_launch.group_of(params, self._wanted)
         replace = params.get("replace") or ()
         self._check_ids(replace, nodes)
         plan = plan_fleet(nodes, params["state"], params["count"], params.get("leaving") or (), replace)
@@ -105,10 +102,10 @@ class EfaInstance:
                 self._vacancies = vacancies(nodes, _ids(plan.replace))
                 self._ending = ending(nodes, self._vacancies)
                 whole = (plan.keep, plan.launch, self._check_mode, self._warn, [*plan.replace, *self._ending])
-                self._launch = efa_launch.prepare(self._client, params, *whole)
+                self._launch = efa_launch.prepare(self._client, params, self._wanted, *whole)
         addresses = self._plan_addresses(plan)
         if self._quota_client and params["state"] == "present":
-            account = Account(self._client, self._quota_client, self._warn)
+            account = Account(self._client, self._quota_client, self._warn, self._wanted.vcpus)
             account.check_nodes(params, max(0, plan.launch + len(plan.start) - len(plan.replace)))
             account.check_addresses(addresses.allocate if addresses else 0)
         retag = self._tags_to_set(plan.keep)
@@ -124,9 +121,19 @@ class EfaInstance:
             after = self._act(plan, addresses, retag, generation)
         return self._finish(nodes, after)
 
-    def _find(self) -> list[Node]:
-        """Every instance of the set that EC2 still shows, living or dead."""
-        return ec2_nodes(self._client, self._params["cluster_name"], self._params["name"])
+    def _look(self) -> list[Node]:
+        """What every run asks, all at once; gives the nodes."""
+        params, client, nothing = self._params, self._client, (lambda: None)
+        present = params["state"] == "present"
+        reservation = (params["capacity_reservation"] or {}).get("id") if present else None
+        found, nodes, record, _addresses = at_once(
+            partial(ec2.describe_capacity_reservation, client, reservation) if reservation else nothing,
+            self._nodes.find,
+            partial(ec2.describe_instance_type, client, params["instance_type"]) if present else nothing,
+            self._addresses.look if params["state"] != "stopped" else nothing,
+        )
+        self._wanted = efa_launch.Wanted(record, found)
+        return list(nodes)
 
     def _check_ids(self, replace: Sequence[str], nodes: Sequence[Node]) -> None:
         """Those that the set does not have may have been replaced long ago, and must not live elsewhere."""
@@ -153,9 +160,9 @@ class EfaInstance:
                 self._warn(warning(found, params["name"]))
 
     def _differences(self, keep: list[Node]) -> list[Difference]:
-        """Two calls, however many nodes there are, and one where no volume is asked for."""
+        """One call, however many nodes there are, and none where no volume is asked for."""
         params = self._params
-        _record, interfaces = efa_launch.type_and_interfaces(self._client, params)
+        interfaces = efa_launch.interfaces_of(params, self._wanted)
         volumes = []
         if params["volumes"]:
             volumes = ec2.describe_volumes(self._client, set_filters(params["cluster_name"], params["name"]))
@@ -216,7 +223,7 @@ class EfaInstance:
         if launch.unknown:
             self._warn(f"EC2 was not asked about the launch: {', '.join(launch.unknown)} would exist only then.")
         else:
-            ec2.dry_run(self._launcher, request)
+            ec2.dry_run(self._client, request)
         return place, request
 
     # --- acting ---
@@ -229,6 +236,7 @@ class EfaInstance:
         self._terminate(plan, generation)
         self._start(plan)
         if plan.stop:
+            self._nodes.changed()
             ec2.stop_instances(self._client, _ids(plan.stop))
         allocated = self._addresses.allocate(addresses.allocate) if addresses else []
         # An address can only be given to a running node, so that waits anyway.
@@ -244,7 +252,7 @@ class EfaInstance:
                 self._settle_addresses(plan, addresses, self._result["launched"])
         except Exception as error:
             self._clean_up(error, allocated)
-        return self._find()
+        return self._nodes.now()
 
     def _terminate(self, plan: FleetPlan, generation: int) -> None:
         """Before the launch: only then those to be replaced give back address, reserved capacity and quota."""
@@ -252,11 +260,12 @@ class EfaInstance:
             self._vacate(node, generation)
         going = _ids([*plan.terminate, *plan.replace])
         if going:
+            self._nodes.changed()
             ec2.terminate_instances(self._client, going)
         ended = _ids([*plan.replace, *self._ending])
         try:
             if ended:
-                self._wait_for("terminated", ended)
+                self._nodes.wait_for("terminated", ended)
         except TrainiumError as error:
             raise TrainiumError(f"{error}; nothing was launched yet; run this again", **self._result) from error
 
@@ -264,39 +273,43 @@ class EfaInstance:
         stopping = [node["instance_id"] for node in plan.start if node["state"] == "stopping"]
         if stopping:
             # EC2 starts only what has come to rest.
-            self._wait_for("stopped", stopping)
+            self._nodes.wait_for("stopped", stopping)
         if plan.start:
+            self._nodes.changed()
             ec2.start_instances(self._client, _ids(plan.start))
 
     def _launch_nodes(self, launch: efa_launch.Launch, plan: FleetPlan, generation: int, wait: bool) -> None:
         """Those that take a place one by one, since each asks for an address of its own; all others by one call."""
 
-        def arrive(nodes: list[Node]) -> None:
+        def arrive(nodes: list[Node], seen: list[Node]) -> None:
             if wait and not self._vacancies:
-                self._arrive(plan, _ids(nodes))
+                self._arrive(plan, _ids(nodes), seen)
 
+        self._nodes.changed()
         for part in launch.parts(self._vacancies):
-            done = efa_launch.launch_nodes(self._launcher, self._params, part, generation, arrive)
+            done = efa_launch.launch_nodes(self._client, self._params, part, generation, arrive)
             self._result["attempts"] += done.attempts
             self._result["launched"] += _ids(done.nodes)
             self._result["request"] = shown_request(done.request)
         if wait and self._vacancies:
-            self._wait_for("running", [*_ids(plan.keep), *self._result["launched"]])
+            self._nodes.wait_for("running", [*_ids(plan.keep), *self._result["launched"]])
 
-    def _arrive(self, plan: FleetPlan, new: list[str]) -> None:
-        """Until the new nodes run. EC2 may have no room only now; the others of the launch go as well then.
+    def _arrive(self, plan: FleetPlan, new: list[str], seen: list[Node]) -> None:
+        """Until the new nodes run, which were seen. EC2 may have no room only now; all of the launch go as well then.
 
         All of them have to be gone before the next zone: a cluster placement group "can't span multiple Availability
         Zones" (EC2 user guide, "Placement group rules and limitations").
         """
         try:
-            self._wait_for("running", [*_ids(plan.keep), *new])
+            # What was seen has no others in it.
+            self._nodes.wait_for("running", [*_ids(plan.keep), *new], None if plan.keep else seen)
         except WaitError as error:
             refused = [node for node in error.failed if node["state_reason_code"] == LATE_CAPACITY]
             if not any(node["instance_id"] in new for node in refused):
                 raise
+            self._nodes.changed()
             ec2.terminate_instances(self._client, new)
-            self._wait_for("terminated", new)
+            self._nodes.wait_for("terminated", new)
             raise efa_launch.LateCapacityError(refused[0]["state_reason"]) from error
 
     def _wait(self, plan: FleetPlan) -> None:
@@ -305,17 +318,13 @@ class EfaInstance:
         if params["state"] == "present":
             unready = [node["instance_id"] for node in plan.keep if node["state"] != "running"]
             if unready and not self._launch:
-                self._wait_for("running", _ids(plan.keep))
+                self._nodes.wait_for("running", _ids(plan.keep))
         elif params["state"] == "stopped":
             unready = [node["instance_id"] for node in plan.keep if node["state"] != "stopped"]
             if unready:
-                self._wait_for("stopped", _ids(plan.keep))
+                self._nodes.wait_for("stopped", _ids(plan.keep))
         if plan.terminate and params["wait"]:
-            self._wait_for("terminated", _ids(plan.terminate))
-
-    def _wait_for(self, goal: str, ids: list[str]) -> None:
-        patience = self._params["wait_timeout"] * (1 if goal == "running" else SLOWER_END)
-        wait_for(goal, ids, self._find, patience, self._progress)
+            self._nodes.wait_for("terminated", _ids(plan.terminate))
 
     def _clean_up(self, error: Exception, allocated: list[Any]) -> NoReturn:
         """Take back the new nodes of which EC2 says that they do not run, and the addresses; the error goes on its way.
@@ -340,7 +349,7 @@ class EfaInstance:
 
     def _leave_places(self, bad: Sequence[str]) -> None:
         """Those that took a place leave it to the next run."""
-        for node in self._find():
+        for node in self._nodes.find():
             if node["instance_id"] in bad and PLACE_TAG in node["tags"] and node["state"] in LIVE_STATES:
                 self._vacate(node, generation_of(node) + 1)
 
@@ -350,6 +359,7 @@ class EfaInstance:
     def _retag(self, retag: Mapping[str, list[Node]]) -> None:
         tags = set_tags(self._params)
         for key, nodes in retag.items():
+            self._nodes.changed()
             ec2.create_tags(self._client, resources_of(nodes), tag_list({key: tags[key]}))
 
     def _settle_addresses(self, plan: FleetPlan, before: AddressPlan, new: list[str]) -> None:
@@ -359,7 +369,8 @@ class EfaInstance:
         self._addresses.release(before.release)
         if self._params["public_ip"] == "primary" and self._params["state"] == "present":
             kept = {*_ids(plan.keep), *new}
-            nodes = [node for node in self._find() if node["instance_id"] in kept]
+            nodes = [node for node in self._nodes.now() if node["instance_id"] in kept]
+            self._nodes.changed()
             self._addresses.associate(self._addresses.free(nodes), nodes)
 
     # --- result ---
@@ -381,16 +392,6 @@ class EfaInstance:
                 f"The nodes of the set {self._params['name']} are in {', '.join(zones)}; EFA does not cross zones."
             )
         return result
-
-
-def ec2_nodes(client: ec2.Client, cluster_name: str, name: str) -> list[Node]:
-    """The nodes of a set, found by its tags on the server's side."""
-    return [node_of(item) for item in ec2.describe_instances(client, set_filters(cluster_name, name))]
-
-
-def set_filters(cluster_name: str, name: str) -> dict[str, str]:
-    """By which EC2 finds what belongs to a set."""
-    return {f"tag:{CLUSTER_TAG}": cluster_name, f"tag:{SET_TAG}": name}
 
 
 def _ids(nodes: Iterable[Node]) -> list[str]:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import Bucket, at_once
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
@@ -18,6 +20,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses im
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import Node, primary_interface
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import set_tags
 
+# Of each mutating action an account may ask 50 at once and 5 a second (EC2 developer guide, "Request throttling for the
+# Amazon EC2 API"); some are left to others.
+BURST, RATE = 40, 5
+
 
 class Addresses:
     """The cluster's Elastic IPs, as one set of nodes sees them."""
@@ -26,18 +32,29 @@ class Addresses:
         self._client, self._params = client, params
         self._wanted = params["public_ip"] == "primary" and params["state"] != "absent"
         self._tags = tag_list(set_tags(params))
+        self._owner = (params["name"], params["role"])
+        self._known: list[Address] = []
         # Allocation ids of those that a node may have by now, whatever EC2 answered.
         self._given: set[str] = set()
 
+    def look(self) -> None:
+        """What EC2 shows, for the plan: one call, however many nodes there are."""
+        self._known = list(ec2.describe_addresses(self._client, {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}))
+
     def plan(self, keep: Iterable[Node], launch: int = 0, replaced: Collection[str] = ()) -> AddressPlan:
-        """One call, however many nodes there are."""
-        found = self._find()
-        owner = (self._params["name"], self._params["role"])
-        return plan_addresses(keep, launch, found, owner, self._wanted, replaced)
+        """By the last look."""
+        return plan_addresses(keep, launch, self._known, self._owner, self._wanted, replaced)
 
     def free(self, nodes: Sequence[Node]) -> AddressPlan:
-        """One for each node: EC2 may show for a while that one has a node which is gone. Raises TrainiumError."""
+        """One for each node: EC2 may show for a while that one has a node which is gone. Raises TrainiumError.
+
+        Where those that were seen and those that were allocated since suffice, EC2 is not asked again.
+        """
+        plan = self.plan(nodes)
+        if not plan.allocate:
+            return plan
         for _passed in looks(self._params["wait_timeout"], Pace(1, 1.5, 10)):
+            self.look()
             plan = self.plan(nodes)
             if not plan.allocate:
                 return plan
@@ -49,14 +66,25 @@ class Addresses:
     def allocate(self, number: int) -> list[Address]:
         """All of them or none: a quota that is too small leaves nothing behind."""
         made: list[Address] = []
-        try:
-            for _index in range(number):
-                made.append(ec2.allocate_address(self._client, self._tags))
-        except Exception as error:
+        errors: list[Exception] = []
+        bucket = Bucket(BURST, RATE)
+
+        def one() -> None:
+            if errors:
+                return
+            bucket.take()
+            try:
+                made.append({**ec2.allocate_address(self._client, self._tags), "Tags": self._tags})
+            except Exception as error:
+                errors.append(error)
+
+        at_once(*[one] * number)
+        if errors:
             left = self.take_back(made)
             if left:
-                raise TrainiumError(f"{sentence_of(error)}; {left}") from error
-            raise
+                raise TrainiumError(f"{sentence_of(errors[0])}; {left}") from errors[0]
+            raise errors[0]
+        self._known += made
         return made
 
     def take_back(self, made: Iterable[Address]) -> str:
@@ -80,16 +108,35 @@ class Addresses:
     def associate(self, plan: AddressPlan, nodes: Sequence[Node]) -> None:
         """Each address with card 0 / device 0 of its node."""
         by_id = {node["instance_id"]: node for node in nodes}
-        for address, instance_id in plan.associate:
+        bucket = Bucket(BURST, RATE)
+        failed: list[str] = []
+
+        def one(address: Address, instance_id: str) -> None:
+            if failed:
+                return
+            bucket.take()
             self._given.add(address["AllocationId"])
-            ec2.associate_address(self._client, address["AllocationId"], primary_interface(by_id[instance_id]))
+            try:
+                ec2.associate_address(self._client, address["AllocationId"], primary_interface(by_id[instance_id]))
+            except Exception:
+                failed.append(instance_id)
+                raise
+
+        at_once(*[partial(one, *pair) for pair in plan.associate])
 
     def release(self, addresses: Sequence[Address]) -> None:
         """As they are by now: an association ends with its node, and whoever may only change what carries the cluster's
         tag is refused one that is not there."""
-        now = {address["AllocationId"]: address for address in (self._find() if addresses else ())}
-        for address in addresses:
+        if not addresses:
+            return
+        self.look()
+        now = {address["AllocationId"]: address for address in self._known}
+        bucket = Bucket(BURST, RATE)
+
+        def one(address: Address) -> None:
+            bucket.take()
             ec2.release_address(self._client, now.get(address["AllocationId"], address))
 
-    def _find(self) -> list[Address]:
-        return list(ec2.describe_addresses(self._client, {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}))
+        at_once(*[partial(one, address) for address in addresses])
+        gone = {address["AllocationId"] for address in addresses}
+        self._known = [address for address in self._known if address["AllocationId"] not in gone]

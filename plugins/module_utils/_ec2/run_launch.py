@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
@@ -60,76 +62,96 @@ class LateCapacityError(TrainiumError):
         self.reason = reason
 
 
-def type_and_interfaces(client: ec2.Client, params: Params) -> tuple[Mapping[str, Any], list[Interface]]:
-    """The record of the instance type, and the interfaces of the layout that is asked for."""
-    type_name = params["instance_type"]
-    record = ec2.describe_instance_type(client, type_name)
-    if record is None:
-        raise TrainiumError(f"instance type {type_name} does not exist in this region; check instance_type")
-    return record, plan_interfaces(network_of(record), params["interface_layout"])
+class Wanted(NamedTuple):
+    """What EC2 says of the type and of the reservation that are asked for; None of one that it does not know."""
+
+    type: ec2.Item | None = None
+    reservation: ec2.Item | None = None
+
+    @property
+    def vcpus(self) -> dict[str, int]:
+        """The vCPUs of the type, by its name."""
+        return {self.type["InstanceType"]: self.type["VCpuInfo"]["DefaultVCpus"]} if self.type else {}
 
 
-def group_of(client: ec2.Client, params: Params) -> str | None:
+def interfaces_of(params: Params, wanted: Wanted) -> list[Interface]:
+    """The interfaces of the layout that is asked for."""
+    if wanted.type is None:
+        raise TrainiumError(
+            f"instance type {params['instance_type']} does not exist in this region; check instance_type"
+        )
+    return plan_interfaces(network_of(wanted.type), params["interface_layout"])
+
+
+def group_of(params: Params, wanted: Wanted) -> str | None:
     """The placement group to launch into: that of the reservation which is named, where it was made inside one.
 
     "If you plan to launch instances into a cluster placement group, we recommend that you reserve capacity explicitly
     in the cluster placement group" (EC2 user guide, "Placement group rules and limitations").
     """
-    wanted, identity = params["placement_group"], (params["capacity_reservation"] or {}).get("id")
-    record = ec2.describe_capacity_reservation(client, identity) if identity else None
-    group = str((record or {}).get("PlacementGroupArn") or "").rpartition("/")[2]
-    if group and wanted not in (None, group):
+    asked, identity = params["placement_group"], (params["capacity_reservation"] or {}).get("id")
+    group = str((wanted.reservation or {}).get("PlacementGroupArn") or "").rpartition("/")[2]
+    if group and asked not in (None, group):
         raise TrainiumError(
-            f"capacity reservation {identity} lies in the placement group {group}, not in {wanted}; leave "
+            f"capacity reservation {identity} lies in the placement group {group}, not in {asked}; leave "
             f"placement_group out, or name {group}"
         )
-    return group or wanted
+    return group or asked
 
 
 def prepare(
     client: ec2.Client,
     params: Params,
+    wanted: Wanted,
     keep: Sequence[Node],
     count: int,
     check_mode: bool,
     warn: Warn,
     replaced: Sequence[Node] = (),
 ) -> Launch:
-    """Look up and check everything that the launch of ``count`` nodes needs; a fixed number of calls.
+    """Look up and check everything that the launch of ``count`` nodes needs; a fixed number of calls, all at once.
 
     In check mode, what an earlier task would have made may be missing; it is named in ``Launch.unknown``. The nodes
     ``replaced`` have ended by then.
     """
     type_name = params["instance_type"]
-    record, interfaces = type_and_interfaces(client, params)
+    interfaces = interfaces_of(params, wanted)
     unknown = [option for option in ("image_id", "subnets", "security_groups") if not params[option]]
 
+    found_image, zones, described, groups, *named = at_once(
+        _if(params["image_id"], partial(ec2.describe_image, client)),
+        _if(params["subnets"] and type_name, partial(ec2.zones_offering, client)),
+        _if(params["subnets"], partial(ec2.describe_subnets, client)),
+        _if(params["security_groups"], partial(ec2.describe_security_groups, client)),
+        *[_if(params[option], partial(exists, client)) for option, _what, exists in NAMED],
+    )
     image: Mapping[str, Any] = {}
     if params["image_id"]:
-        found = ec2.describe_image(client, params["image_id"])
-        checks.check_image(found, params["image_id"], record)
-        image = found or {}
+        checks.check_image(found_image, params["image_id"], wanted.type or {})
+        image = found_image or {}
     subnets: list[Mapping[str, Any]] = []
     if params["subnets"]:
-        zones = ec2.zones_offering(client, type_name)
-        described = ec2.describe_subnets(client, params["subnets"])
         subnets = checks.check_subnets(params["subnets"], described, zones, type_name)
         subnets = candidate_subnets(subnets, [*keep, *replaced])
     if params["security_groups"]:
-        groups = ec2.describe_security_groups(client, params["security_groups"])
         checks.check_groups(params["security_groups"], groups, subnets[0]["VpcId"] if subnets else None)
         if efa_count(interfaces) and not checks.passes_efa(groups):
             warn(
                 f"The security groups {', '.join(params['security_groups'])} do not let all traffic in and out with "
                 "themselves as the peer; EFA will not work between the nodes."
             )
-    subnets = _with_reservation(client, params, subnets, count, replaced)
-    unknown.extend(_missing_names(client, params, check_mode))
+    subnets = _with_reservation(params, wanted, subnets, count, replaced)
+    unknown.extend(_missing_names(params, named, check_mode))
     return Launch(count, interfaces, image, subnets, unknown)
 
 
+def _if(value: Any, ask: Callable[[Any], Any]) -> Callable[[], Any]:
+    """The question about a value; where there is none, nothing is asked."""
+    return partial(ask, value) if value else lambda: None
+
+
 def _with_reservation(
-    client: ec2.Client, params: Params, subnets: Any, count: int, replaced: Iterable[Node]
+    params: Params, wanted: Wanted, subnets: Any, count: int, replaced: Iterable[Node]
 ) -> list[Mapping[str, Any]]:
     """The subnets that the capacity reservation, if one is named, can be used in.
 
@@ -139,20 +161,23 @@ def _with_reservation(
     reservation_id = (params["capacity_reservation"] or {}).get("id")
     if not reservation_id:
         return list(subnets)
-    reservation = ec2.describe_capacity_reservation(client, reservation_id)
     count -= sum(node["capacity_reservation_id"] == reservation_id for node in replaced)
-    zone = checks.check_reservation(reservation, reservation_id, params["instance_type"], count)
+    zone = checks.check_reservation(wanted.reservation, reservation_id, params["instance_type"], count)
     return checks.in_zone(subnets, zone, reservation_id) if subnets else []
 
 
-def _missing_names(client: ec2.Client, params: Params, check_mode: bool) -> list[str]:
+# Options that name what must exist, and by which call that is seen.
+NAMED: tuple[tuple[str, str, Callable[[ec2.Client, str], bool]], ...] = (
+    ("key_name", "key pair", ec2.key_pair_exists),
+    ("placement_group", "placement group", ec2.placement_group_exists),
+)
+
+
+def _missing_names(params: Params, found: Sequence[Any], check_mode: bool) -> list[str]:
     """Options that name something which does not exist: an error, but in check mode an earlier task may make it."""
     missing = []
-    for option, what, exists in (
-        ("key_name", "key pair", ec2.key_pair_exists),
-        ("placement_group", "placement group", ec2.placement_group_exists),
-    ):
-        if params[option] and not exists(client, params[option]):
+    for (option, what, _exists), there in zip(NAMED, found):
+        if params[option] and not there:
             if not check_mode:
                 raise TrainiumError(
                     f"{what} {params[option]} does not exist in this region; create it or check {option}"
@@ -189,11 +214,16 @@ class Launched(NamedTuple):
 
 
 def launch_nodes(
-    client: ec2.Client, params: Params, launch: Launch, generation: int, arrive: Callable[[list[Node]], None]
+    client: ec2.Client,
+    params: Params,
+    launch: Launch,
+    generation: int,
+    arrive: Callable[[list[Node], list[Node]], None],
 ) -> Launched:
     """One RunInstances call for all nodes, in the first subnet that has room.
 
-    ``arrive`` waits for the nodes of a call, or not; it raises LateCapacityError for those that find no room then.
+    ``arrive`` waits for the nodes of a call, or not, beginning with what EC2 shows of them; it raises LateCapacityError
+    for those that find no room then.
     A token that EC2 remembers from nodes that are gone by now gives these back, or is refused: the next generation is
     tried then. Raises TrainiumError when nothing runs; other errors may leave nodes, ``launched`` among the details.
     """
@@ -221,10 +251,11 @@ def launch_nodes(
                 full.add(place["SubnetId"])
                 continue
             try:
-                if _all_gone(client, request["ClientToken"]):
+                seen = _seen(client, request["ClientToken"])
+                if seen and all(node["state"] in DEAD_STATES for node in seen):
                     attempts[-1].update(outcome="replayed", message="an earlier launch whose nodes are gone")
                     break
-                arrive(nodes)
+                arrive(nodes, seen)
             except LateCapacityError as error:
                 attempts[-1].update(outcome="InsufficientInstanceCapacity", message=error.reason)
                 full.add(place["SubnetId"])
@@ -259,10 +290,9 @@ def _run(client: ec2.Client, request: Mapping[str, Any], patience: float) -> lis
     raise last
 
 
-def _all_gone(client: ec2.Client, token: str) -> bool:
-    """Whether EC2 answered a token with instances of long ago. Its answer to RunInstances does not tell; this does."""
-    seen = ec2.describe_instances(client, {"client-token": token})
-    return bool(seen) and all(node_of(item)["state"] in DEAD_STATES for item in seen)
+def _seen(client: ec2.Client, token: str) -> list[Node]:
+    """What EC2 shows of a launch: its answer to RunInstances does not tell whether that was one of long ago."""
+    return [node_of(item) for item in ec2.describe_instances(client, {"client-token": token})]
 
 
 def _answer(attempt: Mapping[str, Any]) -> str:

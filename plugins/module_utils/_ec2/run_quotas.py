@@ -14,14 +14,19 @@ Warn = Callable[[str], None]
 
 
 class Account:
-    """The quotas of an account in one region, each list of them and of what runs asked for once."""
+    """The quotas of an account in one region, each list of them and of what runs asked for once.
 
-    def __init__(self, client: ec2.Client, quota_client: ec2.Client, warn: Warn) -> None:
+    ``vcpus`` are those of types that were asked for already.
+    """
+
+    def __init__(
+        self, client: ec2.Client, quota_client: ec2.Client, warn: Warn, vcpus: Mapping[str, int] | None = None
+    ) -> None:
         self._client, self._quota_client, self._warn = client, quota_client, warn
         self._region = client.meta.region_name
         self._lists: dict[str, list[ec2.Item]] = {}
         self._running: list[ec2.Item] | None = None
-        self._vcpus: dict[str, int] = {}
+        self._vcpus = dict(vcpus or {})
 
     def check_nodes(self, params: Mapping[str, Any], count: int) -> None:
         """Raise TrainiumError where ``count`` nodes have no room in their quota; warn where nobody can tell."""
