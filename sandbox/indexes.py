@@ -43,7 +43,7 @@ class Indexes(NamedTuple):
 
 
 def options(listed: str) -> dict[str, str]:
-    """What ``pip config list`` prints, by option: those of ``install`` before the global ones, variables before both."""
+    """What ``pip config list`` prints, by option: variables before ``install`` before all."""
     found: dict[str, tuple[int, str]] = {}
     for line in listed.splitlines():
         match = re.fullmatch(r"(:env:|global|install)\.([\w-]+)=(.+)", line.strip())
@@ -56,7 +56,7 @@ def options(listed: str) -> dict[str, str]:
 
 
 def constrained(names: Iterable[str], locked: str) -> list[str]:
-    """The packages of a lock file of which a file of constraints says something; a file that is not here may say it of all."""
+    """Packages of a lock file of which constraints say something; a file of them that is not here may say it of all."""
     pinned = {_normal(name) for name in re.findall(r"(?m)^([\w.-]+)==", locked)}
     found: list[str] = []
     for file in names:

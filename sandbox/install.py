@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from sandbox import indexes
+from sandbox.commands import follow
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
@@ -31,26 +31,16 @@ def say(text: str) -> None:
     print(f"setup: {text}", flush=True)
 
 
-def shown_of_uv(line: str) -> bool:
-    """Whether a line of uv says how far it is: not one for each package."""
-    return not re.match(r" [+~-] |Using Python ", line)
+def of_uv(line: str) -> None:
+    """Show what a line of uv says of how far it is: not one for each package."""
+    if not re.match(r" [+~-] |Using Python ", line):
+        print(line[:120], flush=True)
 
 
-def shown_of_pip(line: str) -> bool:
-    return bool(re.match(r" *Downloading .*([0-9.]{4,}|[0-9]{2,}\.[0-9]) MB|Installing collected|Building ", line))
-
-
-def follow(command: list[str], environment: dict[str, str] | None, shown: Callable[[str], bool]) -> tuple[int, str]:
-    """Run a command and show what it says of its progress, cut to a line; its exit status and all it printed."""
-    lines: list[str] = []
-    pipe, errors = subprocess.PIPE, subprocess.STDOUT
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=errors, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            lines.append(line)
-            if shown(line):
-                print(line.rstrip()[:120], flush=True)
-    return process.returncode, "".join(lines)
+def of_pip(line: str) -> None:
+    """The same of pip: what is large, and the long end."""
+    if re.match(r" *Downloading .*([0-9.]{4,}|[0-9]{2,}\.[0-9]) MB|Installing collected|Building ", line):
+        print(line[:120], flush=True)
 
 
 def entry(name: str, locked: str) -> str:
@@ -93,7 +83,7 @@ def by_uv(lock: Path) -> str:
     command = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--python", sys.executable, *told.arguments]
     command += ["--only-binary=:all:", "--require-hashes", "--requirement", str(lock)]
     try:
-        status, output = follow(command, told.environment, shown_of_uv)
+        status, output = follow(command, ROOT, of_uv, told.environment)
     except OSError as error:
         return f"uv does not start ({error.strerror})"
     return f"uv failed ({reason(output)})" if status else ""
@@ -102,7 +92,7 @@ def by_uv(lock: Path) -> str:
 def by_pip(*arguments: str) -> str:
     """Install with pip; its output where that failed, or nothing."""
     command = [*PIP, "install", "--progress-bar=off", *arguments]
-    status, output = follow(command, None, shown_of_pip)
+    status, output = follow(command, ROOT, of_pip)
     return output if status else ""
 
 

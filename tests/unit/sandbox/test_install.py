@@ -86,7 +86,7 @@ class Place:
         self.folder, self.wheels, self.python = folder, folder / "wheels", folder / "venv" / "bin" / "python"
         self.wheels.mkdir(parents=True)
         (folder / "sandbox").mkdir()
-        for name in ("__init__", "install", "indexes"):
+        for name in ("__init__", "commands", "errors", "install", "indexes"):
             shutil.copyfile(ROOT / "sandbox" / f"{name}.py", folder / "sandbox" / f"{name}.py")
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
         (self.site,) = (folder / "venv").glob("lib/python*/site-packages")
