@@ -119,7 +119,8 @@ pictures: setup ## draw the pictures of the README from what a run left (docs/pi
 	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py
 
-pictures-anew: sandbox-up ## run the playbooks on an empty account of the sandbox, and draw what they left
+pictures-anew: setup ## run the playbooks on an empty account of the sandbox, and draw what they left
+	$(SANDBOX) up
 	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py record
 
@@ -179,7 +180,8 @@ changelog: setup ## the release VERSION=... in CHANGELOG.rst and galaxy.yml, of 
 release: ## the archive of the commit, the same bytes each time, signed; and how to verify it
 	@$(PYTHON) docs/tools/release.py release $(if $(OUTPUT),--output $(OUTPUT)) $(if $(KEY),--key $(KEY))
 
-molecule: sandbox-up ## roles on real hosts of the sandbox
+molecule: setup ## roles on real hosts of the sandbox
+	$(SANDBOX) up
 	$(IN_SANDBOX) tests/run-molecule
 
 end-to-end: setup ## the whole way on the sandbox, and back to an empty account
