@@ -28,17 +28,37 @@ setup: $(VENV)/.ready ## install everything into .venv, nothing else
 
 # The checkout is made visible as ansible_collections.trainium.cluster by a link and a .pth file, so that
 # Ansible, pytest and mypy find it without any environment variable.
-$(VENV)/.ready: requirements.txt requirements-dev.txt
-	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -c 'import ensurepip' 2> /dev/null || $(SUDO) apt-get install -yq python3-venv
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt
-	mkdir -p $(VENV)/collections/ansible_collections/trainium
-	ln -sfn ../../../.. $(VENV)/collections/ansible_collections/trainium/cluster
-	echo "$(CURDIR)/$(VENV)/collections" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/trainium_cluster.pth"
-	touch $@
+define install
+$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
+$(PYTHON) -c 'import ensurepip' 2> /dev/null || $(SUDO) apt-get install -yq python3-venv
+$(PYTHON) -m venv $(VENV)
+$(BIN)/python -m sandbox.install $(1)
+mkdir -p $(VENV)/collections/ansible_collections/trainium
+ln -sfn ../../../.. $(VENV)/collections/ansible_collections/trainium/cluster
+echo "$(CURDIR)/$(VENV)/collections" > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/trainium_cluster.pth"
+touch $@
+endef
 
-sandbox-up: setup
+$(VENV)/.ready: requirements.txt requirements-sandbox.txt requirements-dev.txt requirements-dev.lock
+	$(call install,dev)
+
+# What the demo needs of it, a third.
+$(VENV)/.ready-sandbox: requirements.txt requirements-sandbox.txt requirements-sandbox.lock
+	$(call install,sandbox)
+
+# Where everything is installed, that is enough for the demo too.
+.PHONY: setup-sandbox
+setup-sandbox: $(or $(wildcard $(VENV)/.ready),$(VENV)/.ready-sandbox)
+
+# The second has the versions of the first, so that one environment can become the other.
+COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --only-binary :all: \
+  --no-annotate --custom-compile-command 'make locks'
+.PHONY: locks
+locks: setup ## take the newest versions that the requirements allow into their lock files
+	$(COMPILE) requirements-dev.txt --output-file requirements-dev.lock > /dev/null
+	$(COMPILE) requirements-sandbox.txt --constraint requirements-dev.lock --output-file requirements-sandbox.lock > /dev/null
+
+sandbox-up: setup-sandbox
 	$(SANDBOX) up
 
 # A training in pods, in an image and on storage that roles make.
@@ -47,7 +67,7 @@ demo: JOB = $(if $(filter eks,$(BACKEND)),$(EKS_JOB))
 demo: sandbox-up ## from an empty account in the sandbox to a finished training run
 	$(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/site.yml -e trainium_backend=$(BACKEND) $(JOB) $(ARGS)
 
-teardown: setup ## delete everything that the demo made, and stop the sandbox
+teardown: setup-sandbox ## delete everything that the demo made, and stop the sandbox
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
@@ -99,7 +119,8 @@ pictures: setup ## draw the pictures of the README from what a run left (docs/pi
 	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py
 
-pictures-anew: sandbox-up ## run the playbooks on an empty account of the sandbox, and draw what they left
+pictures-anew: setup ## run the playbooks on an empty account of the sandbox, and draw what they left
+	$(SANDBOX) up
 	$(call have,chromium,chromium)
 	$(BIN)/python docs/tools/pictures.py record
 
@@ -160,7 +181,8 @@ changelog: setup ## the release VERSION=... in CHANGELOG.rst and galaxy.yml, of 
 release: ## the archive of the commit, the same bytes each time, signed; and how to verify it
 	@$(PYTHON) docs/tools/release.py release $(if $(OUTPUT),--output $(OUTPUT)) $(if $(KEY),--key $(KEY))
 
-molecule: sandbox-up ## roles on real hosts of the sandbox
+molecule: setup ## roles on real hosts of the sandbox
+	$(SANDBOX) up
 	$(IN_SANDBOX) tests/run-molecule
 
 end-to-end: setup ## the whole way on the sandbox, and back to an empty account

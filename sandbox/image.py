@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
+from sandbox import store
+from sandbox.commands import follow
 from sandbox.errors import SandboxError
 from sandbox.machine import os_release
 from sandbox.paths import REPOSITORY, Paths
@@ -65,11 +68,23 @@ HOOKS = (
 )
 
 
+TARBALL = "image.tar"
+# How the lines of mmdebstrap begin that say how far it is.
+STAGES = {
+    "I: downloading packages": "downloading its packages",
+    "I: installing remaining packages": "installing them",
+    "I: running --customize-hook in shell: sh -c 'APT_CONFIG": "downloading what roles install on the hosts",
+    "I: creating tarball": "packing",
+}
+
+
 def tag() -> str:
     """The image's tag: a digest of everything that goes into it, so that a changed recipe is built anew."""
-    digest = hashlib.sha256(repr((suite(), BASE, MIRRORED, HOOKS)).encode())
+    # Another checkout makes the same.
+    recipe = repr((suite(), BASE, MIRRORED, HOOKS)).replace(str(REPOSITORY), "")
+    digest = hashlib.sha256(recipe.encode())
     for path in sorted(ROOTFS.rglob("*")):
-        if path.is_file():
+        if path.is_file() and "__pycache__" not in path.parts:
             digest.update(str(path.relative_to(ROOTFS)).encode() + path.read_bytes())
     return digest.hexdigest()[:12]
 
@@ -98,45 +113,62 @@ def build(paths: Paths, podman: Podman) -> None:
     stamp = paths.mirror / "debian" / f"packages-{tag()}"
     if podman.image_exists(tag()) and stamp.exists():
         return
-    print(f"sandbox: building the hosts' image from {suite()} (about a minute)", flush=True)
-    tarball = paths.cache / "image.tar"
+    made = store.entry("image", tag(), partial(_make, paths))
     pool = paths.mirror / "debian" / "pool"
     shutil.rmtree(pool.parent, ignore_errors=True)
-    pool.mkdir(parents=True)
+    store.link(made / "pool", pool)
+    podman.run("import", "-q", "-c", 'CMD ["/lib/systemd/systemd"]', str(made / TARBALL), f"{IMAGE}:{tag()}")
+    stamp.touch()
+
+
+def _make(paths: Paths, folder: Path) -> None:
+    """The image's files and, beside them, the packages of the mirror."""
+    pool = folder / "pool"
+    pool.mkdir()
     download = (
         f"APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get --yes --download-only --no-install-recommends install "
         f"{' '.join(MIRRORED)} && cp \"$1\"/var/cache/apt/archives/*.deb '{pool}/' && "
         'rm -f "$1"/var/cache/apt/archives/*.deb'
     )
-    bootstrap(tarball, BASE, (download, *HOOKS), paths.logs / "image.log")
-    podman.run("import", "-q", "-c", 'CMD ["/lib/systemd/systemd"]', str(tarball), f"{IMAGE}:{tag()}")
-    tarball.unlink()
-    stamp.touch()
+    began = time.monotonic()
+    print(f"sandbox: building the hosts' image from {suite()} (about a minute)", flush=True)
+
+    def told(line: str) -> None:
+        stage = next((text for begins, text in STAGES.items() if line.startswith(begins)), "")
+        if stage:
+            print(f"sandbox: the image, {time.monotonic() - began:.0f} s: {stage}", flush=True)
+
+    bootstrap(folder / TARBALL, BASE, (download, *HOOKS), paths.logs / "image.log", told)
 
 
-def bootstrap(tarball: Path, packages: str, hooks: Iterable[str], log: Path) -> None:
+def bootstrap(
+    tarball: Path, packages: str, hooks: Iterable[str], log: Path, told: Callable[[str], None] = lambda line: None
+) -> None:
     """Write the root file system of this machine's release with some packages; the hooks run at the end.
 
     Raises:
         SandboxError: mmdebstrap failed; its last error line is in the sentence.
     """
+    # Essential packages only, with no skipped clean-up: the ending decides the format. dpkg does not wait for the disk,
+    # as what a crash leaves is made anew; its option is no part of the image.
+    command = [
+        "mmdebstrap",
+        "--variant=minbase",
+        "--dpkgopt=force-unsafe-io",
+        f"--include={packages.replace(' ', ',')}",
+        *(f"--customize-hook={hook}" for hook in (*hooks, 'rm "$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap"')),
+        suite(),
+        str(tarball),
+        *_sources(),
+    ]
     with log.open("w", encoding="utf-8") as output:
-        done = subprocess.run(
-            # Essential packages only, with no skipped clean-up: the ending decides the format.
-            [
-                "mmdebstrap",
-                "--variant=minbase",
-                f"--include={packages.replace(' ', ',')}",
-                *(f"--customize-hook={hook}" for hook in hooks),
-                suite(),
-                str(tarball),
-                *_sources(),
-            ],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(os.environ, LC_ALL="C.UTF-8"),
-            check=False,
-        )
-    if done.returncode:
-        lines = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(("E:", "error"))]
+
+        def write(line: str) -> None:
+            output.write(f"{line}\n")
+            output.flush()
+            told(line)
+
+        status, printed = follow(command, log.parent, write, {**os.environ, "LC_ALL": "C.UTF-8"})
+    if status:
+        lines = [line for line in printed.splitlines() if line.startswith(("E:", "error"))]
         raise SandboxError(f"{tarball.name} could not be built ({(lines or ['no reason given'])[-1]}): see {log}.")

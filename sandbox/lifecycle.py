@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -82,6 +83,22 @@ def _wait_for_emulator(paths: Paths, process: subprocess.Popen[bytes], seconds: 
         time.sleep(0.1)
 
 
+def _make(paths: Paths, podman: Podman) -> None:
+    """What the hosts are made of: their image, and at the same time the mirror's wheels, which come from elsewhere."""
+
+    def hosts() -> None:
+        image.build(paths, podman)
+        apt.make_apt_repository(paths)
+
+    def mirror() -> None:
+        standins.make(paths)
+        wheels.make_pip_index(paths, standin_wheels.digest(), standin_wheels.make)
+
+    with ThreadPoolExecutor(2) as pool:
+        for made in [pool.submit(hosts), pool.submit(mirror)]:
+            made.result()
+
+
 def up(paths: Paths) -> str:
     """Start what does not run yet and say what was done."""
     machine.check()
@@ -91,10 +108,7 @@ def up(paths: Paths) -> str:
         podman = Podman(paths)
         machine.install_packages()
         podman.configure()
-        image.build(paths, podman)
-        apt.make_apt_repository(paths)
-        standins.make(paths)
-        wheels.make_pip_index(paths, standin_wheels.digest(), standin_wheels.make)
+        _make(paths, podman)
         settings.write(paths)
         started = [service for service in SERVICES if _pid(paths, service) is None]
         if "emulator" in started and api.taken():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sandbox import store
 from sandbox.errors import SandboxError
 
 # Its hosts are of this machine's own release, and the roles refuse others for Slurm, EFA or the default SDK.
@@ -60,6 +61,8 @@ def check() -> None:
 def become_root() -> None:
     """Start this command again under sudo where it does not run as root."""
     if os.geteuid() != 0:
+        # Else what Python compiles lies beside the sources, and no user can delete a .venv with root's files in it.
+        os.environ["PYTHONPYCACHEPREFIX"] = str(store.root() / "bytecode")
         command = ["sudo", "--preserve-env", sys.executable, "-m", "sandbox", *sys.argv[1:]]
         os.execvp("sudo", command)  # noqa: S606  # a list, no shell: sudo asks for the password itself
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shlex
@@ -59,9 +60,7 @@ monitoring_pip_index_url: {site}/simple/
 monitoring_pip_trusted_hosts:
   - {apt.NAME}
 
-# The library of ParallelCluster is in the environment of the sandbox itself.
-parallelcluster_python: {sys.executable}
-parallelcluster_configuration:
+{_parallelcluster()}parallelcluster_configuration:
   scaledown_idletime: 1
 
 # A process a NeuronCore would be 32 a host; this machine's CPUs carry two, and two hosts of a ParallelCluster,
@@ -95,6 +94,14 @@ eks_image_login_tries: 180
 # Those of containers are the machine's, which has none.
 training_job_huge_pages: ""
 """
+
+
+def _parallelcluster() -> str:
+    """The environment of the tests has the library of ParallelCluster; without it the role makes one of its own."""
+    if not importlib.util.find_spec("pcluster"):
+        return ""
+    why = "# The library of ParallelCluster is in the environment of the sandbox itself."
+    return f"{why}\nparallelcluster_python: {sys.executable}\n"
 
 
 def _manifest(name: str) -> str:

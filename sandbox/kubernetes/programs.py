@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sandbox import store
 from sandbox.errors import SandboxError
 from sandbox.machine import os_release
 from sandbox.paths import REPOSITORY
@@ -48,8 +49,7 @@ def key() -> str:
 
 
 def cache() -> Path:
-    """The user's cache folder (XDG Base Directory Specification), outside of any checkout."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trainium-sandbox" / "kubernetes"
+    return store.root() / "kubernetes"
 
 
 def folder() -> Path:

@@ -7,11 +7,13 @@ import html
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from sandbox.commands import output, run
+from sandbox import store
+from sandbox.commands import failure, follow, output
 from sandbox.paths import REPOSITORY, Paths
 
 # What the training's environment gets, and what other roles install from the index.
@@ -35,15 +37,39 @@ def make_pip_index(paths: Paths, standins: bytes, make_standins: Callable[[Path]
     stamp = paths.mirror / f"wheels-{hashlib.sha256(wanted).hexdigest()[:12]}"
     if stamp.exists():
         return
-    print("sandbox: downloading the wheels for the hosts (PyTorch among them)", flush=True)
-    wheels.mkdir(parents=True, exist_ok=True)
-    extra = os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", "").split()
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels)]
-    files = ["--requirement", str(REQUIREMENTS), "--requirement", str(FURTHER)]
-    run([*pip, *extra, "--only-binary=:all:", "--python-version", hosts_python(), *files], paths.mirror)
+    store.link(store.entry("wheels", _key(), _download), wheels)
     make_standins(wheels)
     _write_index(paths.mirror)
     stamp.touch()
+
+
+def _arguments() -> list[str]:
+    return os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", "").split()
+
+
+def _key() -> str:
+    """A digest of what is downloaded, and from where; that may hold a password, of which nothing is to be seen here."""
+    settings = output(sys.executable, "-m", "pip", "config", "list")
+    place = repr((hosts_python(), _arguments(), settings)).encode()
+    return hashlib.sha256(REQUIREMENTS.read_bytes() + FURTHER.read_bytes() + place).hexdigest()[:12]
+
+
+def _download(folder: Path) -> None:
+    """Fetch the wheels from where pip takes them."""
+    began = time.monotonic()
+    print("sandbox: downloading the wheels for the hosts (PyTorch among them)", flush=True)
+
+    def told(line: str) -> None:
+        large = re.search(r"^ *Downloading (\S*?)-[^-\s/]*-[^/\s]* .*?(\d{2,}(?:\.\d+)?) MB", line)
+        if large:
+            print(f"sandbox: the wheels, {time.monotonic() - began:.0f} s: {large[1]}, {large[2]} MB", flush=True)
+
+    pip = [sys.executable, "-m", "pip", "download", "--progress-bar=off", "--dest", str(folder)]
+    files = ["--requirement", str(REQUIREMENTS), "--requirement", str(FURTHER)]
+    command = [*pip, *_arguments(), "--only-binary=:all:", "--python-version", hosts_python(), *files]
+    status, printed = follow(command, folder, told)
+    if status:
+        raise failure(command, printed)
 
 
 def _write_index(mirror: Path) -> None:

@@ -13,9 +13,9 @@ from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
 
 ROLES = Path(__file__).parents[2] / "roles"
-LOCKS = sorted(ROLES.glob("*/files/*.lock"))
+LOCKS = [*sorted(ROLES.glob("*/files/*.lock")), *sorted(ROLES.parent.glob("requirements-*.lock"))]
 # A name, its version, perhaps for which systems, and hashes.
-MARKER = r"( ;( [a-z_]+ [<>=!]+ '[^']+'( and)?)+)?"
+MARKER = r"( ;( [a-z_]+ [<>=!]+ '[^']+'( and| or)?)+)?"
 LINE = rf"[a-z0-9][a-z0-9._-]*==[^ ;]+{MARKER}( +--hash=sha256:[0-9a-f]{{64}})+ *$"
 
 

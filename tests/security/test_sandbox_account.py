@@ -195,8 +195,8 @@ def test_the_tests_own_driver_has_no_account_of_the_caller(
 @pytest.mark.parametrize("target", ["demo", "teardown", "molecule"])
 def test_make_starts_nothing_where_the_environment_cannot_be_made(tmp_path: Path, target: str) -> None:
     """A checkout whose Python does all that ``make`` wants except for the environment."""
-    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
-        shutil.copyfile(REPOSITORY / name, tmp_path / name)
+    for file in (REPOSITORY / "Makefile", *REPOSITORY.glob("requirements*")):
+        shutil.copyfile(file, tmp_path / file.name)
     programs = {
         ".venv/bin/python": 'case "$*" in "-m sandbox env" | "-m sandbox run "*) echo broken >&2; exit 1 ;; esac',
         ".venv/bin/ansible-playbook": 'echo "$AWS_PROFILE" > canary',

@@ -71,3 +71,14 @@ def test_the_gateway_is_the_first_address_of_the_vpc() -> None:
         "tags": {"a field": "that a host does not need"},
     }
     assert Instance.from_api(record).gateway == "10.77.0.1"
+
+
+def test_root_leaves_nothing_beside_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    begun: list[list[str]] = []
+    monkeypatch.setattr(machine.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(machine.os, "environ", environ)
+    monkeypatch.setattr(machine.os, "execvp", lambda _program, command: begun.append(command))
+    machine.become_root()
+    assert begun[0][:2] == ["sudo", "--preserve-env"]
+    assert Path(environ["PYTHONPYCACHEPREFIX"]).is_relative_to(tmp_path)
