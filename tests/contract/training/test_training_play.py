@@ -95,6 +95,7 @@ class Cluster:
             "ANSIBLE_LOCAL_TEMP": str(self.folder / "tmp"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_STDOUT_CALLBACK": "default",
+            "ANSIBLE_DISPLAY_SKIPPED_HOSTS": "0",
         }
         return subprocess.run(
             command, capture_output=True, text=True, env=environment, cwd=self.folder, check=False, timeout=600
