@@ -78,7 +78,8 @@ def make(path: str, user: int, mode: int, closed: bool, check: bool) -> bool:
 def as_user(user: int) -> Iterator[None]:
     """Root works as that user meanwhile, for whom links lead nowhere where they could not go themselves.
 
-    Only what this process does with files; a program that it starts has to be given away for good. Raises TrainiumError.
+    Only what this process does with files; a program that it starts has to be given away for good. Raises
+    TrainiumError.
     """
     if os.geteuid() or not user:
         yield

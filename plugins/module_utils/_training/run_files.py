@@ -33,7 +33,9 @@ def missing_packages(packages: Sequence[str]) -> bool:
     reply = run(["dpkg-query", "--show", "--showformat=${db:Status-Status}\\n", "--", *packages], SECONDS)
     # A package that dpkg has never heard of is not an error here, it is installed next.
     if not reply.found or not reply.ended or reply.code not in (0, 1):
-        raise TrainiumError(f"dpkg-query does not say which packages are installed ({reply.err.strip() or 'no answer'})")
+        raise TrainiumError(
+            f"dpkg-query does not say which packages are installed ({reply.err.strip() or 'no answer'})"
+        )
     return reply.out.split().count("installed") < len(packages)
 
 
@@ -51,14 +53,13 @@ def lacking(python: str, script: str, requirements: Sequence[str], user: int) ->
             given_away = {"user": user, "group": os.getegid(), "extra_groups": os.getgroups()}
     argv = [python, "-c", script, *requirements]
     try:
-        done = subprocess.run(
-            argv, capture_output=True, text=True, cwd="/", timeout=SECONDS, check=False, **given_away
-        )
+        done = subprocess.run(argv, capture_output=True, text=True, cwd="/", timeout=SECONDS, check=False, **given_away)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise TrainiumError(f"{python} cannot be asked for its packages ({error})") from error
+        raise TrainiumError(f"{python} cannot be asked for its packages ({error}); run nodes.yml first") from error
     if done.returncode:
-        raise TrainiumError(f"{python} does not say which packages it has ({done.stderr.strip().splitlines()[-1:]})")
-    return done.stdout.splitlines()
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise TrainiumError(f"{python} does not say which packages it has ({reason}); look at that environment")
+    return [line for line in done.stdout.splitlines() if line.strip()]
 
 
 class Files:
@@ -193,7 +194,9 @@ def stage(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
                 files.link(name, target)
             reported = bool(options["record"] and read_record(files.folder / options["record"]))
         except OSError as error:
-            raise TrainiumError(f"{error.filename or files.folder} cannot be written ({error.strerror})") from error
+            raise TrainiumError(
+                f"{error.filename or files.folder} cannot be written ({error.strerror}); look at its folder"
+            ) from error
     return {
         "changed": files.changed,
         "diff": files.differences,

@@ -9,8 +9,8 @@ module: job_files
 version_added: 0.2.0
 short_description: Put the files of a training job into its folder, or see that they are there
 description:
-  - Looks in one call at all that a training needs on a host, and writes what is missing, different, or has another mode.
-    Where all is right nothing is sent to the host but the call itself, and nothing is written.
+  - Looks in one call at all that a training needs on a host, and writes what is missing, different, or has another
+    mode. Where all is right nothing is sent to the host but the call itself, and nothing is written.
   - Run it as root. The folders of all jobs are made as M(trainium.cluster.internal.owned_folders) makes them; what lies
     in the job's own folder is read and written as O(owner).
   - A file is replaced in one step, and so is a link in its place.
@@ -40,8 +40,8 @@ options:
     default: {}
   sources:
     description:
-      - Files on the controller, each with C(src), C(name) and its C(checksum). Together they are sent along up to a MiB;
-        larger ones are only compared.
+      - Files on the controller, each with C(src), C(name) and its C(checksum). Together they are sent along up to a
+        MiB; larger ones are only compared.
     type: list
     elements: dict
     default: []
