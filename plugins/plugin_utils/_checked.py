@@ -68,7 +68,7 @@ def digest_of_role(role: Path, variables: Mapping[str, Any]) -> str:
     Whatever the host: where all is the same, so is what comes of it.
     """
     rules = named_in((role / "tasks" / "validate.yml").read_text(encoding="utf-8"))
-    own = [name for name in variables if name.startswith((f"{role.name}_", f"__{role.name}_"))]
+    own = [name for name in variables if name.startswith(f"{role.name}_")]
     return digest_of(variables, {*own, *rules})
 
 

@@ -134,7 +134,10 @@ def test_no_name_that_the_collection_sets_itself_is_taken_for_a_misspelled_one(r
 
 def _roles(playbook: str) -> set[str]:
     plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
-    return {entry["role"].rpartition(".")[2] for one in plays for entry in one.get("roles", [])}
+    tasks = [task for one in plays for part in ("pre_tasks", "tasks") for task in one.get(part, [])]
+    imported = [task["ansible.builtin.import_role"]["name"] for task in tasks if "ansible.builtin.import_role" in task]
+    listed = [entry["role"] for one in plays for entry in one.get("roles", [])]
+    return {name.rpartition(".")[2] for name in [*listed, *imported]}
 
 
 def test_the_playbook_checks_every_role_that_will_run() -> None:
