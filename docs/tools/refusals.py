@@ -41,8 +41,13 @@ Rule = dict[str, Any]
 def tables(root: Path) -> Iterator[tuple[str, list[Rule]]]:
     """Each role with its rules."""
     for path in sorted(root.glob("roles/*/tasks/validate.yml")):
-        tasks = yaml.safe_load(path.read_text(encoding="utf-8"))
-        yield path.parts[-3], [rule for task in tasks for rule in task.get(ACTION, {}).get("rules", [])]
+        # The same for all hosts once, and for those with values of their own, is one table.
+        lists = {
+            id(task[ACTION]): task[ACTION]
+            for task in yaml.safe_load(path.read_text(encoding="utf-8"))
+            if ACTION in task
+        }
+        yield path.parts[-3], [rule for arguments in lists.values() for rule in arguments.get("rules", [])]
 
 
 def rows(rule: Rule) -> Iterator[tuple[str, str]]:

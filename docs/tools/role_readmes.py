@@ -109,7 +109,8 @@ def tags(tasks: Any) -> Iterator[str]:
 def used(play: Spec) -> set[str]:
     """The roles that a play lists, and those that its tasks include whole."""
     listed = {entry.get("role") for entry in play.get("roles", [])}
-    included = [task.get("ansible.builtin.include_role", {}) for task in play.get("tasks", [])]
+    tasks = [*play.get("pre_tasks", []), *play.get("tasks", [])]
+    included = [task.get(f"ansible.builtin.{way}_role", {}) for task in tasks for way in ("import", "include")]
     return listed | {one.get("name") for one in included if "tasks_from" not in one}
 
 

@@ -110,7 +110,10 @@ def training_job(
         resolved["env"].update({name: secret(name, path, search) for name, path in resolved["secrets"].items()})
     except ValueError as error:
         return {"refused": str(error)}
-    resolved["sources"] = [{"src": path, "name": os.path.basename(name)} for name, path in sources.items()]
+    resolved["sources"] = [
+        {"src": path, "name": os.path.basename(name), "checksum": f"sha256:{context['checksums'][name]}"}
+        for name, path in sources.items()
+    ]
     resolved["refused"] = ""
     return resolved
 

@@ -32,6 +32,7 @@ EFFECTS = frozenset(
         "_common.file_systems",
         "_common.files",
         "_common.folders",
+        "_common.owned",
         "_common.progress",
         "_common.waiting",
         "_dataset.background",

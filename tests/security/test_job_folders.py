@@ -210,7 +210,7 @@ def tasks(document: list[dict[str, Any]], user: str = "") -> Iterator[tuple[dict
             yield task, own
 
 
-FILES = ("file", "copy", "template", "get_url")
+FILES = ("file", "copy", "template", "get_url", "text_files")
 RUNS = ("long_command", "slurm_job", "slurm_job_info", "include_tasks")
 
 
@@ -218,7 +218,7 @@ def test_what_lies_in_the_folder_of_a_job_is_the_work_of_its_user() -> None:
     """Whose folder it is: as root each part of a path would have to be guarded, and what lies there is run."""
     users: dict[str, str] = {}
     for name, modules in (
-        *((name, FILES) for name in ("stage", "torchrun", "write_report")),
+        *((name, FILES) for name in ("stage", "bring", "torchrun", "units", "write_report")),
         *((name, RUNS) for name in ("slurm", "cancel")),
     ):
         document = yaml.safe_load((ROLE / "tasks" / f"{name}.yml").read_text(encoding="utf-8"))
@@ -229,4 +229,7 @@ def test_what_lies_in_the_folder_of_a_job_is_the_work_of_its_user() -> None:
     # Of the controller, and of systemd.
     for other in ("Remove the folder on the controller", "Stop the job's units"):
         assert users.pop(other) == ""
-    assert len(users) == 13 and set(users.values()) == {"{{ training_job_user }}"}
+    # What it writes there is the user's work as well: test_in_the_job_s_folder_root_works_as_its_user.
+    (staged,) = [task for task in yaml.safe_load((ROLE / "tasks" / "stage.yml").read_text()) if "register" in task]
+    assert staged["trainium.cluster.internal.job_files"]["owner"] == "{{ training_job_user }}"
+    assert len(users) == 9 and set(users.values()) == {"{{ training_job_user }}"}

@@ -13,6 +13,7 @@ from ansible.errors import AnsibleActionFail, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+from ansible_collections.trainium.cluster.plugins.plugin_utils._checked import note
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
 
@@ -61,6 +62,8 @@ class ActionModule(ActionBase):
         result.update(changed=False, refused=refused)
         if refused:
             result.update(failed=True, msg=" ".join(refused))
+        else:
+            note(Path(self._task._role._role_path), self._templar.available_variables)
         return result
 
     def _specs(self) -> Item:

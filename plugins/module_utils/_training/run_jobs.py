@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +54,25 @@ def _job(job_id: int, log: Path, steps: int | None, record: Mapping[str, Any]) -
     if job_id and slurm.installed():
         return look(job_id, str(log), steps, record)
     return {**unit_job(_read(log.with_name("node.0.json"))), "progress": progress(read_tail(str(log)), steps)}
+
+
+def checksum(path: str, most: int) -> str:
+    """SHA-256 of a plain file; '' for none, or where it has more bytes than that."""
+    digest, left = hashlib.sha256(), most
+    try:
+        # What lies in its place may be a pipe, from which nothing comes.
+        found = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(found, "rb") as stream:
+            if not most or not stat.S_ISREG(os.fstat(found).st_mode):
+                return ""
+            for block in iter(lambda: stream.read(1 << 20), b""):
+                left -= len(block)
+                if left < 0:
+                    return ""
+                digest.update(block)
+    except OSError:
+        return ""
+    return digest.hexdigest()
 
 
 def trainings(directory: str, name: str, folder: str, limit: int, known: Mapping[str, Any]) -> list[dict[str, Any]]:

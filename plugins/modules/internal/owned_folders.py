@@ -55,74 +55,9 @@ EXAMPLES = r"""
 
 RETURN = r"""# The usual values only."""
 
-import errno
-import os
-import pwd
-import stat
-
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import open_path, refuse_shared
-
-
-def user_id(owner: str) -> int:
-    """Raises TrainiumError."""
-    if not owner:
-        return os.geteuid()
-    try:
-        return int(owner) if owner.isdecimal() else pwd.getpwnam(owner).pw_uid
-    except KeyError:
-        raise TrainiumError(f"there is no user {owner} on this host; name one that it has") from None
-
-
-def called(user: int) -> str:
-    try:
-        return f"the user {pwd.getpwuid(user).pw_name}"
-    except KeyError:
-        return f"the user with the id {user}"
-
-
-def why_not(path: str, error: OSError) -> str:
-    said = f"{path} cannot be made a folder ({error.strerror})"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{said}; where an NFS lets root write nothing (root_squash), make it there for its user, who may"
-    return f"{said}; remove or mend what is in its way"
-
-
-def refuse_another(path: str, folder: int, found: os.stat_result, user: int) -> None:
-    """What somebody else has put into a folder stays theirs when the folder is given away. Raises TrainiumError."""
-    if found.st_uid not in (0, os.geteuid(), user):
-        raise TrainiumError(
-            f"{path} belongs to {called(found.st_uid)}, who may have put anything into it; look at it, then give it to "
-            f"{called(user)} (chown), or give a path of theirs"
-        )
-    if found.st_uid != user and found.st_mode & stat.S_IWOTH and os.listdir(folder):
-        raise TrainiumError(
-            f"{path} is open to all, and there is something in it; look at it, and close it (chmod o-w)"
-        )
-
-
-def make(path: str, user: int, mode: int, closed: bool, check: bool) -> bool:
-    """Whether something was to be changed. Raises TrainiumError, OSError."""
-    look = refuse_shared if closed else None
-    changed = False
-    try:
-        folder = open_path(path, look=look, local=True)
-    except FileNotFoundError:
-        if check:
-            return True
-        changed = True
-        folder = open_path(path, (user, -1), look, local=True)
-    try:
-        found = os.fstat(folder)
-        refuse_another(path, folder, found, user)
-        differs = found.st_uid != user or stat.S_IMODE(found.st_mode) != mode
-        if differs and not check:
-            os.fchown(folder, user, -1)
-            os.fchmod(folder, mode)
-    finally:
-        os.close(folder)
-    return changed or differs
+from ansible_collections.trainium.cluster.plugins.module_utils._common.owned import make, user_id, why_not
 
 
 def main() -> None:

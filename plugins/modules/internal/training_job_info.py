@@ -31,6 +31,10 @@ options:
     description: How many trainings at most, the newest.
     type: int
     default: 10
+  checksum:
+    description: The logs that have at most as many bytes are read for their checksum.
+    type: int
+    default: 0
   known:
     description: The number of Slurm's job by folder, for a host that has a training's log and does not know its number.
     type: dict
@@ -57,6 +61,7 @@ trainings:
       C(batch_host). C(events) says whether its script may write TensorBoard events of its own, below C(tensorboard).
     - C(job_id) is Slurm's number, 0 where there is none, and C(state) its state of the job, V(COMPLETED) where there is
       a report. C(report) is C(report.json), or without one as much of it as is known, as is C(progress).
+    - C(log_checksum) is SHA-256 of the log; empty where it is not here, has more bytes than O(checksum), or is no file.
     - C(line) says all this in one line.
   returned: success
   type: list
@@ -67,6 +72,7 @@ trainings:
       path: /opt/trainium/jobs/bert-0123456789ab
       log: /opt/trainium/jobs/bert-0123456789ab/train.log
       log_here: true
+      log_checksum: ""
       events: false
       job_id: 12
       running: true
@@ -79,7 +85,7 @@ trainings:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._training.run_jobs import trainings
+from ansible_collections.trainium.cluster.plugins.module_utils._training.run_jobs import checksum, trainings
 
 
 def main() -> None:
@@ -89,6 +95,7 @@ def main() -> None:
             "name": {"type": "str", "default": ""},
             "folder": {"type": "str", "default": ""},
             "limit": {"type": "int", "default": 10},
+            "checksum": {"type": "int", "default": 0},
             "known": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
@@ -98,6 +105,8 @@ def main() -> None:
         found = trainings(params["directory"], params["name"], params["folder"], params["limit"], params["known"] or {})
     except TrainiumError as error:
         module.fail_json(msg=f"training_job_info: {error}", **error.details)
+    for training in found:
+        training["log_checksum"] = checksum(training["log"], params["checksum"]) if training["log_here"] else ""
     module.exit_json(changed=False, trainings=found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def test_files_are_looked_for_in_each_folder_and_make_the_job_another(tmp_path: 
     (tmp_path / "two" / "a.py").write_text("1")
     definition = {"preset": "none", "script": "a.py", "files": ["a.py"]}
     first = resolve(definition, tmp_path / "one", tmp_path / "two")
-    assert first["sources"] == [{"src": str(tmp_path / "two" / "a.py"), "name": "a.py"}]
+    checksum = f"sha256:{hashlib.sha256((tmp_path / 'two' / 'a.py').read_bytes()).hexdigest()}"
+    assert first["sources"] == [{"src": str(tmp_path / "two" / "a.py"), "name": "a.py", "checksum": checksum}]
     (tmp_path / "two" / "a.py").write_text("2")
     second = resolve(definition, tmp_path / "two")
     assert first["digest"] != second["digest"]
