@@ -45,11 +45,10 @@ class Nodes:
         self._current = False
 
     def wait_for(self, goal: str, ids: list[str], seen: list[Node] | None = None) -> None:
-        """``seen`` is the first look, where it was made already and showed all that live."""
-        views = [] if seen is None else [seen]
+        """``seen`` is a look just made: where it shows that the goal is not reached, the next comes after a pause."""
+        views = [seen] if seen and any(node["state"] != goal for node in seen) else []
         patience = self._patience * (1 if goal == "running" else SLOWER_END)
-        look = wait_for(goal, ids, lambda: views.pop() if views else self.find(), patience, self._progress, PACE)
-        self._seen, self._current = look, True
+        wait_for(goal, ids, lambda: views.pop() if views else self.find(), patience, self._progress, PACE)
 
 
 def set_filters(cluster_name: str, name: str) -> dict[str, str]:
