@@ -76,7 +76,7 @@ def _wanted(rule: Item, group: Item) -> Iterator[Rule]:
 
 def _shown(permission: Item) -> Iterator[Rule]:
     first, last = permission.get("FromPort"), permission.get("ToPort")
-    ports = None if first is None or (first, last) == (-1, -1) else (int(first), int(last))
+    ports = None if first is None or last is None or (first, last) == (-1, -1) else (int(first), int(last))
     for kind, key in _ENDS:
         for end in permission.get(kind) or ():
             # Groups of services have a name alone.

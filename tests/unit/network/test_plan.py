@@ -1,4 +1,4 @@
-"""What differs in a cluster's network: all that the modules of amazon.aws would mend, and nothing that they would not."""
+"""What differs in a network: all that the modules of amazon.aws would mend, and nothing that they would not."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_of_two_tables_of_a_name_the_first_is_the_one() -> None:
 
 def test_a_network_with_bits_of_a_host_is_the_one_that_ec2_keeps() -> None:
     groups = {
-        "g": {**WANTED.groups["bastion_group"], "rules": [{**RULES[1], "cidr_ip": ["10.77.0.9/16", "192.0.2.7/24"]}]}
+        "g": dict(WANTED.groups["bastion_group"], rules=[{**RULES[1], "cidr_ip": ["10.77.0.9/16", "192.0.2.7/24"]}])
     }
     assert (
         compare(Wanted("bert", "ada", "10.77.0.0/16", (), WANTED.tags, groups=groups), Found(**right())).differences
@@ -308,7 +308,7 @@ def test_a_network_with_bits_of_a_host_is_the_one_that_ec2_keeps() -> None:
     ],
 )
 def test_a_rule_that_cannot_be_compared_is_refused(rule: Item, said: str) -> None:
-    groups = {"g": {**WANTED.groups["bastion_group"], "rules": [rule]}}
+    groups = {"g": dict(WANTED.groups["bastion_group"], rules=[rule])}
     with pytest.raises(TrainiumError, match=said):
         compare(Wanted("bert", "ada", "10.77.0.0/16", (), groups=groups), Found(**right()))
 
