@@ -152,7 +152,8 @@ def test_while_a_run_has_it_the_owner_is_looked_at_once(controller: Controller, 
     """Until another run takes it, which may be that of another owner."""
     controller.variables["trainium_cluster_name"] = "bert"
     alone = {"name": "trainium.cluster.network", "tasks_from": "alone"}
-    broken = f"import boto3; boto3.client('ssm', 'us-west-2').put_parameter(Name={NAME!r}, Value={plan.FREE!r}, Overwrite=True)"
+    freed = f"put_parameter(Name={NAME!r}, Value={plan.FREE!r}, Overwrite=True)"
+    broken = f"import boto3; boto3.client('ssm', 'us-west-2').{freed}"
     said = controller.folder / "leases.json"
     tasks: list[dict[str, Any]] = [
         *({"name": f"Run {number}", "ansible.builtin.include_role": alone} for number in (1, 2)),

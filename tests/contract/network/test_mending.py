@@ -58,7 +58,7 @@ def state(controller: Controller) -> Item:
     (pair,) = ec2.describe_key_pairs(KeyNames=[NAME], IncludePublicKey=True)["KeyPairs"]
     attributes = ("enableDnsSupport", "enableDnsHostnames")
     answers = [ec2.describe_vpc_attribute(VpcId=vpc["VpcId"], Attribute=name) for name in attributes]
-    endpoints = inside(controller, "vpc_endpoints")
+    endpoints = [one for one in inside(controller, "vpc_endpoints") if one["State"] == "available"]
     return {
         "vpc": [tags(vpc), *(answer[name[0].upper() + name[1:]] for name, answer in zip(attributes, answers))],
         "subnets": [(one["CidrBlock"], one["MapPublicIpOnLaunch"], tags(one)) for one in subnets],
