@@ -18,7 +18,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._network.plan imp
 
 Item = dict[str, Any]
 VPC, IGW, NAT, GROUP, ACCOUNT = "vpc-1", "igw-1", "nat-1", "sg-1", "123456789012"
-RULES = [
+RULES: list[Item] = [
     {"proto": "all", "group_name": "bert-efa", "rule_desc": "EFA"},
     {"proto": "tcp", "ports": [22], "cidr_ip": ["192.0.2.0/24", "10.77.0.0/16"], "rule_desc": "ssh"},
 ]
