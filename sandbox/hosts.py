@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import ipaddress
 import json
 import os
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 
 from sandbox import parallelcluster, standins
 from sandbox.commands import run
+from sandbox.errors import SandboxError
 from sandbox.image import suite, tag
 from sandbox.kubernetes import images as kubernetes
 from sandbox.kubernetes import nodes
@@ -186,6 +188,8 @@ class Hosts:
         else:
             # With podman's own filter of system calls, which goes by the capabilities.
             options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
+            # What sandbox-python.service imports beforehand, for those who ask it in place of the interpreter.
+            options += ["--volume", f"{ansible()}:/usr/local/lib/sandbox/ansible:ro"]
             # The file systems of EFS and FSx, which outlive the hosts.
             for service in ("efs", "fsx"):
                 folder = self.paths.shared(service)
@@ -251,6 +255,18 @@ class Hosts:
             _ip("address", "replace", f"{address}/32", "dev", "eth0", pid=pid)
             _ip("route", "replace", f"{address}/32", "dev", bridge)
         self.addresses[instance.instance_id] = instance.public_ips
+
+
+def ansible() -> Path:
+    """The package of Ansible in this interpreter's environment.
+
+    Raises:
+        SandboxError: it is not there.
+    """
+    found = importlib.util.find_spec("ansible")
+    if found is None or found.origin is None:
+        raise SandboxError("The package ansible-core is not in the sandbox's environment: say make setup.")
+    return Path(found.origin).parent
 
 
 def _ip(*arguments: str, pid: int | None = None) -> None:

@@ -45,7 +45,9 @@ MASKED = (
 )
 DISABLED = "apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer"
 
-ENABLED = "sandbox-init.service sandbox-user-data.service ssh.service aws-ubuntu-eni-helper.service"
+ENABLED = (
+    "sandbox-init.service sandbox-user-data.service ssh.service aws-ubuntu-eni-helper.service sandbox-python.socket"
+)
 
 HOOKS = (
     f'chroot "$1" systemctl mask {MASKED}',

@@ -42,7 +42,8 @@ trainium_private_access: true
 network_address_service: {api.endpoint()}/sandbox-api/address
 ansible_user: ubuntu
 ansible_ssh_private_key_file: {paths.ssh_key}
-ansible_python_interpreter: /usr/bin/python3
+# Molecule takes one that has imported already what modules import.
+ansible_python_interpreter: "{{{{ lookup('ansible.builtin.env', 'TRAINIUM_SANDBOX_PYTHON') or '/usr/bin/python3' }}}}"
 
 efa_installer_url: {site}/standins/efa
 efa_key_fingerprint: {fingerprints["efa"]}

@@ -18,6 +18,7 @@ from typing import Any
 import boto3
 
 from sandbox.account import environment as account
+from tests.contract.warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # After the demo's 100 steps on two nodes with two processes each, by whatever launcher; CPUs differ in the last digits.
@@ -48,6 +49,15 @@ class Sandbox:
         pairs = re.findall(r"^export (\w+)=(.*)$", exports, re.MULTILINE)
         self.environment = {name: value.strip("'\"") for name, value in pairs}
         self.reports = Path(self.environment["TRAINIUM_REPORT_DIR"])
+
+    def warm(self) -> dict[str, str]:
+        """What makes playbooks take interpreters that have imported already what modules import, as molecule does."""
+        controller = REPOSITORY / "molecule/shared/inventory/controller.yml"
+        return {
+            "ANSIBLE_INVENTORY": f"{self.environment['ANSIBLE_INVENTORY']},{controller}",
+            "TRAINIUM_WARM_PYTHON": warm_python(),
+            "TRAINIUM_SANDBOX_PYTHON": "/usr/local/bin/sandbox-python",
+        }
 
     @staticmethod
     def command(*arguments: str) -> Run:

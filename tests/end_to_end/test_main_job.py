@@ -21,6 +21,14 @@ UNDISTURBED: dict[str, Any] = {}
 CARDS = {"trn1.32xlarge": 8, "trn1n.32xlarge": 16}
 
 
+@pytest.fixture(autouse=True)
+def interpreters(request: pytest.FixtureRequest, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo and its second run are as a user has them; around them modules start from a warm interpreter."""
+    if "as_a_user" not in request.keywords:
+        for name, value in sandbox.warm().items():
+            monkeypatch.setitem(sandbox.environment, name, value)
+
+
 def interface_entries(parameters: dict[str, Any], field: str) -> list[str]:
     """The values of one field over the NetworkInterface entries of a RunInstances call."""
     return [v for k, v in parameters.items() if re.fullmatch(rf"NetworkInterface\.\d+\.{field}", k)]
@@ -73,6 +81,7 @@ def test_a_run_killed_after_the_launch_is_taken_up(sandbox: Sandbox) -> None:
     assert len(sandbox.launches()) == 1
 
 
+@pytest.mark.as_a_user
 def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
     done = subprocess.run(["make", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, sandbox.why(done.stdout + done.stderr)
@@ -97,6 +106,7 @@ def test_the_demo_trains_on_two_nodes(sandbox: Sandbox) -> None:
     assert compiled.count("Total failed compilations: 0") == 2
 
 
+@pytest.mark.as_a_user
 def test_a_second_run_changes_nothing(sandbox: Sandbox) -> None:
     sandbox.forget()
     run = sandbox.playbook("site")

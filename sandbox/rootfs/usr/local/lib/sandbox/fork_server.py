@@ -1,0 +1,199 @@
+"""A Python interpreter that has already imported what modules import: each run is forked from it.
+
+Modules of Ansible start as processes, and most of their time is that of imports. A client (fork_client.py) stands in
+for the interpreter (``ansible_python_interpreter``, or before ``-m MODULE``): it hands its arguments, environment,
+folder, limits and standard streams to a server, which forks a process of the client's user. Of a collection nothing is
+imported beforehand, so that a module's own code comes from where Ansible put it.
+
+On a host of the sandbox systemd starts it, with the socket, when the first client comes.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import importlib
+import json
+import os
+import pwd
+import random
+import resource
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+PRELOADED = (
+    *("ansible.module_utils.basic", "ansible.module_utils._internal._ansiballz._loader", "ansible.module_utils.urls"),
+    *("ansible.module_utils.common.dict_transformations", "ansible.module_utils.common.respawn"),
+)
+# Those that modules for packages, services and files import beside these.
+ON_HOSTS = (
+    *("ansible.module_utils.facts.system.chroot", "ansible.module_utils.service", "concurrent.futures", "dataclasses"),
+    *("grp", "tempfile"),
+)
+
+
+def _execute(text: str, arguments: list[str]) -> None:
+    program = types.ModuleType("__main__")
+    sys.argv, sys.modules["__main__"] = arguments, program
+    exec(compile(text, "<string>", "exec"), program.__dict__)  # noqa: S102
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """What an interpreter does with ``FILE ...``, ``-m MODULE ...``, ``-c TEXT ...`` or nothing; the exit code."""
+    words = list(arguments)
+    # Options that only say how a module's own interpreter starts.
+    while words and words[0] in ("-I", "-S", "-E", "-s", "-u"):
+        words.pop(0)
+    try:
+        if not words or words[0] == "-":
+            # Ansible's pipelining.
+            _execute(sys.stdin.read(), ["-"])
+        elif words[0] == "-c":
+            _execute(words[1], ["-c", *words[2:]])
+        elif words[0] == "-m":
+            sys.argv = ["-m", *words[2:]]
+            sys.path.insert(0, os.getcwd())
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = words
+            sys.path.insert(0, os.path.dirname(os.path.realpath(words[0])))
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _become(user: int, group: int) -> None:
+    """Another user than the server's, with all groups of that user."""
+    if user == os.geteuid() and group == os.getegid():
+        return
+    try:
+        os.setgroups(os.getgrouplist(pwd.getpwuid(user).pw_name, group))
+    except KeyError:
+        os.setgroups([group])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+
+
+def _child(asked: Sequence[Any], streams: Sequence[int], user: int, group: int) -> None:
+    """Become the process that was asked for; never returns."""
+    arguments, environment, folder, mask, limits, niceness = asked
+    code = 1
+    try:
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        for number, limit in limits:
+            if resource.getrlimit(number) != tuple(limit):
+                resource.setrlimit(number, limit)
+        if niceness != os.nice(0):
+            os.setpriority(os.PRIO_PROCESS, 0, niceness)
+        _become(user, group)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        os.umask(mask)
+        random.seed()
+        # What was installed since the server started.
+        importlib.invalidate_caches()
+        code = _run(arguments)
+        # In the order in which an interpreter ends: threads first.
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _received(link: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = link.recv(count - len(data))
+        if not part:
+            os._exit(1)
+        data += part
+    return data
+
+
+def _attend(link: socket.socket) -> None:
+    """One client: start what it asks for, tell how that ended, end it when the client dies; never returns."""
+    try:
+        _process, user, group = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        size, control, _flags, _address = link.recvmsg(8, socket.CMSG_SPACE(3 * 4))
+        streams = array.array("i")
+        streams.frombytes(control[0][2][: 3 * 4])
+        asked = json.loads(_received(link, int.from_bytes(size, "big")))
+        child = os.fork()
+        if child == 0:
+            link.close()
+            os.setsid()
+            _child(asked, list(streams), user, group)
+        for stream in streams:
+            os.close(stream)
+        ended = os.pidfd_open(child)
+        ready, _writable, _failed = select.select([ended, link.fileno()], [], [])
+        if ended not in ready:
+            # The client was killed, and so is what it stood for.
+            os.killpg(child, signal.SIGKILL)
+        _pid, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        if ended in ready:
+            link.sendall(str(code if code >= 0 else 128 - code).encode())
+    finally:
+        os._exit(0)
+
+
+def preload(modules: Iterable[str]) -> None:
+    """Import them all."""
+    for name in modules:
+        importlib.import_module(name)
+
+
+def serve(listener: socket.socket, goes_on: Callable[[], bool]) -> None:
+    """Fork for each client, as long as ``goes_on`` says so, which is asked once a second."""
+    # Collections of garbage in the children neither look through all this nor copy it.
+    gc.freeze()
+    # Nobody waits for those who attend.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener.settimeout(1)
+    while goes_on():
+        try:
+            link, _address = listener.accept()
+        except TimeoutError:
+            continue
+        link.setblocking(True)
+        if os.fork() == 0:
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _attend(link)
+        link.close()
+
+
+def main() -> None:
+    """On a host: the socket comes from systemd, as its first descriptor after the standard streams."""
+    # The sandbox's own folder is for the import of Ansible alone: what modules import from there is here by then.
+    preload((*PRELOADED, *ON_HOSTS))
+    sys.path.remove(os.path.dirname(os.path.realpath(__file__)))
+    serve(socket.socket(fileno=3), lambda: True)
+
+
+if __name__ == "__main__":
+    main()
