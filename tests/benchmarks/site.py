@@ -96,8 +96,8 @@ def arguments(controller: Controller) -> list[str]:
     return ["--extra-vars", json.dumps(controller.variables)]
 
 
-def measured(api: Api, nodes: int, runs: int) -> list[Cost]:
-    """A cluster of its own: the first run, and those with nothing to do."""
+def measured(api: Api, nodes: int, runs: int) -> Iterator[Cost]:
+    """A cluster of its own: the first run, and those with nothing to do, each as soon as it has ended."""
     with tempfile.TemporaryDirectory() as folder:
         controller = Controller(api, Path(folder))
         controller.variables.update(
@@ -112,14 +112,12 @@ def measured(api: Api, nodes: int, runs: int) -> list[Cost]:
         playbook = Path(folder) / "site.yml"
         steps = [{"name": name, "import_playbook": str(REPOSITORY / f"playbooks/{name}.yml")} for name in PLAYBOOKS]
         playbook.write_text(json.dumps(steps))
-        costs = []
         for number in range(1, runs + 1):
             with consoles(controller) if number == 1 else contextlib.nullcontext():
                 cost, changed = run(controller, playbook)
             if number > 1 and changed:
                 sys.exit(f"Run {number} with {nodes} nodes had nothing to do and changed {changed}.")
-            costs.append(cost)
-        return costs
+            yield cost
 
 
 def line(nodes: int, number: int, cost: Cost) -> str:
@@ -140,10 +138,9 @@ def main() -> None:
     try:
         for nodes in options.nodes:
             api.reset()
-            costs = measured(api, nodes, options.runs)
-            for number, cost in enumerate(costs, 1):
+            for number, cost in enumerate(measured(api, nodes, options.runs), 1):
                 print(line(nodes, number, cost), flush=True)
-            last[nodes] = costs[-1]
+                last[nodes] = cost
             if options.actions:
                 for action, count in collections.Counter(last[nodes].calls).most_common():
                     print(f"    {count:3d} {action}")

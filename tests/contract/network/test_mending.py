@@ -196,3 +196,24 @@ def test_a_way_out_that_is_gone_is_made_anew(controller: Controller, made: Item)
     assert changed(controller.role("network")) > 0
     assert state(controller) == made
     settled(controller)
+
+
+def test_the_group_of_a_bastion_is_mended_too(controller: Controller, made: Item) -> None:
+    more, named = {"trainium_backend": "ec2", "trainium_bastion": "create"}, [f"{NAME}-bastion"]
+    controller.api.clear_calls()
+    assert controller.cases(("network", more)) == [""]
+    wanted = [{"Name": "group-name", "Values": named}]
+    (group,) = controller.ec2.describe_security_groups(Filters=wanted)["SecurityGroups"]
+    before = rules(group["IpPermissions"])
+    assert len(before) == 1
+    ssh = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [{"CidrIp": EVERYWHERE}]}
+    controller.ec2.authorize_security_group_ingress(GroupId=group["GroupId"], IpPermissions=[ssh])
+    assert controller.cases(("network", more)) == [""]
+    (group,) = controller.ec2.describe_security_groups(Filters=wanted)["SecurityGroups"]
+    assert rules(group["IpPermissions"]) == before
+    # And the bastion with it is the one that was made.
+    assert len(controller.api.calls("RunInstances")) == 1
+    (node,) = controller.ec2.describe_instances(Filters=[{"Name": "tag:Name", "Values": named}])["Reservations"][0][
+        "Instances"
+    ]
+    assert [one["GroupId"] for one in node["SecurityGroups"]] == [group["GroupId"]]
