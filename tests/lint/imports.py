@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "ansible_collections.trainium.cluster.plugins.module_utils"
 # Each may import from those before it.
 SUBJECTS = (
-    *("_common", "_hardware", "_ec2", "_iam", "_capacity", "_fsx", "_efs", "_ecr", "_eks", "_slurm", "_node"),
-    *("_pcluster", "_training", "_dataset", "_diagnose", "_kubernetes", "_teardown", "_lease", "_prove"),
+    *("_common", "_hardware", "_ec2", "_network", "_iam", "_capacity", "_fsx", "_efs", "_ecr", "_eks", "_slurm"),
+    *("_node", "_pcluster", "_training", "_dataset", "_diagnose", "_kubernetes", "_teardown", "_lease", "_prove"),
 )
 # Files beside `calls` and `run` that reach out of the process.
 EFFECTS = frozenset(

@@ -40,6 +40,10 @@ options:
     description: Whether to take it from another run.
     type: bool
     default: false
+  had:
+    description: Whether this run has had the lease, as an earlier task of it says.
+    type: bool
+    default: false
   delete:
     description:
       - Whether the parameter goes when the run has ended, as the cluster does. Else it says that nobody has the lease.
@@ -63,6 +67,21 @@ parameter:
   returned: success
   type: str
   sample: /trainium/bert/lease
+region:
+  description: The region of the parameter.
+  returned: success
+  type: str
+  sample: us-west-2
+holds:
+  description: Whether this run has the lease now. In check mode it takes none.
+  returned: success
+  type: bool
+  sample: true
+lost:
+  description: Whether another run had taken it since this one had it, by O(had).
+  returned: success
+  type: bool
+  sample: false
 """
 
 from typing import Any
@@ -78,6 +97,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "owner": {"type": "str", "required": True},
     "state": {"type": "str", "choices": ["held", "free"], "default": "held"},
     "break_lease": {"type": "bool", "default": False},
+    "had": {"type": "bool", "default": False},
     "delete": {"type": "bool", "default": False},
     "pid": {"type": "int"},
 }
@@ -88,21 +108,29 @@ def main() -> None:
     params, name = module.params, module.params["cluster_name"]
     if not params["pid"]:
         module.fail_json(msg="cluster_lease: pid is missing; the module runs as a task on the controller only.")
-    me = this_run(params["owner"], params["pid"])
+    me, holds, taken = this_run(params["owner"], params["pid"]), False, False
     try:
         if module.check_mode:
             pass
         elif params["state"] == "free":
             Lease(module.client("ssm"), name, me).free()
-        elif Lease(module.client("ssm"), name, me).take(
-            params["break_lease"], {CLUSTER_TAG: name, OWNER_TAG: params["owner"]}
-        ):
-            # A client of its own, whose connections nobody else has.
-            Lease(module.client("ssm"), name, me).free_at_the_end(params["delete"])
+        else:
+            tags = {CLUSTER_TAG: name, OWNER_TAG: params["owner"]}
+            taken = Lease(module.client("ssm"), name, me).take(params["break_lease"], tags)
+            holds = True
+            if taken:
+                # A client of its own, whose connections nobody else has.
+                Lease(module.client("ssm"), name, me).free_at_the_end(params["delete"])
     except TrainiumError as error:
         advice = "; allow it, or set trainium_lease to false" if getattr(error, "code", "") else ""
         module.fail_json(msg=f"{error}{advice}.", **error.details)
-    module.exit_json(changed=False, parameter=parameter_name(name))
+    module.exit_json(
+        changed=False,
+        parameter=parameter_name(name),
+        region=module.region,
+        holds=holds,
+        lost=taken and params["had"],
+    )
 
 
 if __name__ == "__main__":

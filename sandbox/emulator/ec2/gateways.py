@@ -3,16 +3,24 @@
 A public NAT gateway in a VPC without an internet gateway goes to the state ``failed``, as does one whose address is in
 use by something else; a failed one holds no address and no interface, and cannot be used
 (https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html).
+
+An endpoint that was deleted is shown a little longer, in the state ``deleted``; stock moto shows it for ever.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from moto.ec2.models import EC2Backend
 
+from sandbox.emulator.records import store
+
+LINGERS = 1.0
 _create = EC2Backend.create_nat_gateway
 _create_endpoint = EC2Backend.create_vpc_endpoint
+_delete_endpoints = EC2Backend.delete_vpc_endpoints
+_describe_endpoints = EC2Backend.describe_vpc_endpoints
 
 
 def _reason(backend: Any, subnet_id: str, allocation_id: str | None) -> tuple[str, str] | None:
@@ -43,6 +51,22 @@ def _endpoint_created(
     return _create_endpoint(self, vpc_id, service_name, endpoint_type or "Gateway", *more, **options)
 
 
+def _endpoints_deleted(self: Any, vpce_ids: list[str] | None = None) -> None:
+    _delete_endpoints(self, vpce_ids)
+    for identity in vpce_ids or []:
+        store(self, "deleted_endpoints").setdefault(identity, {"until": time.monotonic() + LINGERS})
+
+
+def _endpoints(self: Any, *arguments: Any, **options: Any) -> Any:
+    left = store(self, "deleted_endpoints")
+    for identity in [key for key, one in left.items() if time.monotonic() >= one["until"]]:
+        del left[identity]
+        self.vpc_end_points.pop(identity, None)
+    return _describe_endpoints(self, *arguments, **options)
+
+
 def install() -> None:
     EC2Backend.create_nat_gateway = _created
     EC2Backend.create_vpc_endpoint = _endpoint_created
+    EC2Backend.delete_vpc_endpoints = _endpoints_deleted
+    EC2Backend.describe_vpc_endpoints = _endpoints

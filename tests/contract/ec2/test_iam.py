@@ -72,7 +72,7 @@ def test_nodes_come_and_go_with_their_policy(cloud: Account) -> None:
     used = cloud.api.used("nodes")
     # The role looks for the group's VPC, and volumes are only looked at where some are there already.
     quota = {"servicequotas:ListServiceQuotas", "servicequotas:ListAWSDefaultServiceQuotas", "pricing:GetProducts"}
-    seldom = {*quota, "ec2:DescribeVpcs", "ec2:DescribeVpcAttribute", "ec2:DescribeVolumes"}
+    seldom = {*quota, "ec2:DescribeVpcs", "ec2:DescribeVolumes"}
     assert actions("nodes") - used == seldom
     assert used <= actions("nodes")
     assert set(idle(cloud.api.needs("nodes"), "nodes")) == OF_THE_ROLE

@@ -146,3 +146,41 @@ def test_a_playbook_takes_it_and_gives_it_back(
     assert taken_by_another.startswith(f"{ARN} has been working on the cluster bert in us-west-2")
     assert taken_by_another.endswith("run again with trainium_break_lease=true.")
     assert owned.startswith("The cluster ann in us-west-2 belongs to ann, and you are arn:aws:")
+
+
+def test_while_a_run_has_it_the_owner_is_looked_at_once(controller: Controller, ssm: Any) -> None:
+    """Until another run takes it, which may be that of another owner."""
+    controller.variables["trainium_cluster_name"] = "bert"
+    alone = {"name": "trainium.cluster.network", "tasks_from": "alone"}
+    freed = f"put_parameter(Name={NAME!r}, Value={plan.FREE!r}, Overwrite=True)"
+    broken = f"import boto3; boto3.client('ssm', 'us-west-2').{freed}"
+    said = controller.folder / "leases.json"
+    tasks: list[dict[str, Any]] = [
+        *({"name": f"Run {number}", "ansible.builtin.include_role": alone} for number in (1, 2)),
+        {"name": "Had", "ansible.builtin.set_fact": {"had": "{{ __network_lease }}"}},
+        {"name": "Break it", "ansible.builtin.command": {"argv": [sys.executable, "-c", broken]}},
+        {"name": "Run 3", "ansible.builtin.include_role": alone},
+        {
+            "name": "Tell",
+            "ansible.builtin.copy": {
+                "content": "{{ [had, __network_lease] | to_json }}",
+                "dest": str(said),
+                "mode": "0600",
+            },
+        },
+    ]
+    controller.api.clear_calls()
+    done = controller.run(controller.play(tasks))
+    assert done.returncode == 0, done.stdout + done.stderr
+    kept, retaken = json.loads(said.read_text())
+    assert [(one["holds"], one["lost"], one["region"]) for one in (kept, retaken)] == [
+        (True, False, "us-west-2"),
+        (True, True, "us-west-2"),
+    ]
+    seen = [call["action"] for call in controller.api.calls()]
+    assert [action for action in seen if action in ("DescribeVpcs", "GetParameter")] == [
+        *("DescribeVpcs", "GetParameter", "GetParameter"),
+        *("GetParameter", "DescribeVpcs"),
+    ]
+    # Who calls stays the same.
+    assert seen.count("GetCallerIdentity") == 1

@@ -155,7 +155,7 @@ def test_its_policy_allows_what_it_does_and_nothing_else(controller: Controller,
     # What only a run needs that finds another key, route or rule than the wanted one, or a region that names no zones.
     # What the playbook does beside is in test_policies.py.
     others = [set(one["Action"]) for one in policy("network") if one["Sid"] in ("ChangeIt", "WorkAlone")]
-    others.append({"ec2:DescribeAvailabilityZones"})
+    others.append({"ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceTypes"})
     assert actions("network") - used == set().union(*others)
 
 

@@ -42,8 +42,8 @@ def test_a_network_comes_and_goes_with_its_policies(controller: Controller) -> N
         (
             "network",
             ["ChangeTags", "ChangeIt"],
-            # Zones are looked for where EC2 names none with the type, or EKS needs more than have it.
-            statement("network", "ChangeIt") | {"ec2:DescribeAvailabilityZones"},
+            # Zones and the type are looked for where EC2 names none with it, or EKS needs more than have it.
+            statement("network", "ChangeIt") | {"ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceTypes"},
         ),
         # There is no more than a network to delete, no file system that was retained, no bucket that could be a
         # cluster's, and a lease already.

@@ -213,7 +213,7 @@ def test_everything_goes_in_the_order_that_ec2_allows_and_nothing_else(controlle
     asked = ("DeleteLoadBalancer", "DeleteTargetGroup", "DescribeTags", "DescribeTargetGroups")
     balancers = {f"elasticloadbalancing:{one}" for one in asked}
     # And there is no file system that was retained.
-    playbook = {"ec2:DescribeVpcAttribute", "elasticfilesystem:DescribeMountTargets"}.union(nodes, balancers, *others)
+    playbook = {"elasticfilesystem:DescribeMountTargets"}.union(nodes, balancers, *others)
     assert controller.api.used("teardown") - {"sts:GetCallerIdentity"} == actions("teardown") - playbook
     assert sorted(idle(controller.api.needs("teardown"), "teardown")) == sorted(apart)
     for image in images:
