@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,9 +126,7 @@ def test_no_name_that_the_collection_sets_itself_is_taken_for_a_misspelled_one(r
     names = {one for path in files for one in re.findall(r"\b[a-z]+_\w+", path.read_text(encoding="utf-8"))}
     specs = yaml.safe_load((REPOSITORY / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))
     known = {name for spec in specs["argument_specs"].values() for name in spec.get("options") or {}}
-    own = SimpleNamespace(_role=SimpleNamespace(_role_path=str(REPOSITORY / "roles" / role)))
-    action: Any = SimpleNamespace(_task=own)
-    assert ActionModule._unknown(action, names, known, [], False) == []
+    assert ActionModule._unknown(REPOSITORY / "roles" / role, names, known, [], False) == []
 
 
 def _roles(playbook: str) -> set[str]:
