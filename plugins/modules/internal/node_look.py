@@ -9,11 +9,11 @@ module: node_look
 version_added: 0.3.0
 short_description: Ask a node for what several roles decide by, and say which of them have something to do
 description:
-  - Asks in one call what M(trainium.cluster.internal.etc_hosts) in check mode, M(trainium.cluster.internal.node_info) and
-    M(trainium.cluster.internal.service_info) would be asked for by each of O(roles), and changes nothing.
+  - Asks in one call what each of O(roles) would ask by M(trainium.cluster.internal.etc_hosts) in check mode,
+    M(trainium.cluster.internal.node_info) and M(trainium.cluster.internal.service_info), and changes nothing.
   - A role that has nothing to do need not be run then.
-  - With O(roles) the arguments come from the roles' variables, which must be known in the play. C(__<role>_look) is what
-    is asked for, C(__<role>_due) is evaluated with the answer in the place where the role itself would have it.
+  - With O(roles) the arguments come from the roles' variables, which must be known in the play. C(__<role>_look) is
+    what is asked for, C(__<role>_due) is evaluated with the answer in the place where the role itself would have it.
 extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:

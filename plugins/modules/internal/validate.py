@@ -31,8 +31,8 @@ options:
     default: []
   roles:
     description:
-      - Roles of this collection whose variables are checked in one task, each by the table in its C(tasks/validate.yml), in place of
-        those of the role that the task is of.
+      - Roles of this collection whose variables are checked in one task, each by the table in its
+        C(tasks/validate.yml), in place of those of the role that the task is of.
       - The play must know the roles' variables.
     type: list
     elements: str

@@ -131,7 +131,11 @@ def test_no_name_that_the_collection_sets_itself_is_taken_for_a_misspelled_one(r
 
 def _roles(playbook: str) -> set[str]:
     plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
-    return {entry["role"].rpartition(".")[2] for one in plays for entry in one.get("roles", [])}
+    listed = [entry["role"] for one in plays for entry in one.get("roles", [])]
+    for task in (task for one in plays for task in one.get("tasks", [])):
+        role = task.get("ansible.builtin.import_role") or task.get("ansible.builtin.include_role") or {}
+        listed += [role["name"]] * (role.get("tasks_from") == "work")
+    return {role.rpartition(".")[2] for role in listed}
 
 
 def test_the_playbook_checks_every_role_that_will_run() -> None:
