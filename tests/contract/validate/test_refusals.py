@@ -134,7 +134,7 @@ def _roles(playbook: str) -> set[str]:
     listed = [entry["role"] for one in plays for entry in one.get("roles", [])]
     for task in (task for one in plays for task in one.get("tasks", [])):
         role = task.get("ansible.builtin.import_role") or task.get("ansible.builtin.include_role") or {}
-        listed += [role["name"]] * (role.get("tasks_from") == "work")
+        listed += [role["name"]] if role.get("tasks_from") == "work" else []
     return {role.rpartition(".")[2] for role in listed}
 
 
