@@ -5,21 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from ansible.errors import AnsibleActionFail, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
 from ansible_collections.trainium.cluster.plugins.plugin_utils._checked import note
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
+from ansible_collections.trainium.cluster.plugins.plugin_utils._roles import ROLES, templar_of
 
 Item = dict[str, Any]
 # Of the tables, those keys that are conditions.
 SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed", "credentials")
+
+ACTION = "trainium.cluster.internal.validate"
+# Since ansible-core 2.19 a text is a template only where it is said to be one.
+TRUSTED = (
+    {"trusted_as_template": True} if "trusted_as_template" in signature(DataLoader.load_from_file).parameters else {}
+)
 
 
 class ActionModule(ActionBase):
@@ -34,17 +43,47 @@ class ActionModule(ActionBase):
         result: Item = super().run(tmp, variables)
         _problems, arguments = self.validate_argument_spec(
             {
-                "rules": {"type": "list", "elements": "dict", "required": True},
+                "rules": {"type": "list", "elements": "dict", "default": []},
+                "roles": {"type": "list", "elements": "str", "default": []},
                 "late": {"type": "list", "elements": "str", "default": []},
                 "reserved": {"type": "bool", "default": False},
                 "beside": {"type": "list", "elements": "str", "default": []},
             }
         )
-        specs = self._specs()
+        refused: list[str] = []
+        if arguments["roles"]:
+            for role in arguments["roles"]:
+                templar = templar_of(self._templar, role, variables)
+                mine = {**self._defaults, **templar.template(self._arguments_of(role))}
+                more = self._refused(ROLES / role, role, mine, templar, variables)
+                refused += [one for one in more if one not in refused]
+        elif self._task._role is None:
+            raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
+        else:
+            name = self._task._role.get_name(include_role_fqcn=False)
+            folder = Path(self._task._role._role_path)
+            refused = self._refused(folder, name, arguments, self._templar, variables)
+            if not refused:
+                note(folder, self._templar.available_variables)
+        result.update(changed=False, refused=refused)
+        if refused:
+            result.update(failed=True, msg=" ".join(refused))
+        return result
+
+    _defaults: ClassVar[Item] = {"rules": [], "late": [], "reserved": False, "beside": []}
+
+    def _arguments_of(self, role: str) -> Item:
+        """Those of the one task by which a role checks its variables, as templates."""
+        tasks = self._loader.load_from_file(str(ROLES / role / "tasks/validate.yml"), **TRUSTED)
+        found: Item = tasks[0][ACTION]
+        return found
+
+    def _refused(self, folder: Path, role: str, arguments: Item, templar: Any, variables: Item) -> list[str]:
+        specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
         options = specs["main"].get("options") or {}
-        values, refused = self._typed(options, arguments["late"], variables)
+        values, refused = self._typed(options, arguments["late"], role, templar, variables)
         known = {name for spec in specs.values() for name in spec.get("options") or {}}
-        refused += self._unknown(variables, known, arguments["beside"], arguments["reserved"])
+        refused += self._unknown(folder, variables, known, arguments["beside"], boolean(arguments["reserved"]))
         host = "the image" if variables.get("trainium_image_system") else str(variables.get("inventory_hostname"))
         for rule in plain(arguments["rules"]):
             rule.update({key: boolean(rule[key], strict=False) for key in SWITCHES if key in rule})
@@ -59,52 +98,41 @@ class ActionModule(ActionBase):
                 raise AnsibleActionFail(f"{error}.") from error
             if sentence and sentence not in refused:
                 refused.append(sentence)
-        result.update(changed=False, refused=refused)
-        if refused:
-            result.update(failed=True, msg=" ".join(refused))
-        else:
-            note(Path(self._task._role._role_path), self._templar.available_variables)
-        return result
+        return refused
 
-    def _specs(self) -> Item:
-        """The argument specs of the role that the task is of, by entry points."""
-        role = self._task._role
-        if role is None:
-            raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
-        specs = yaml.safe_load((Path(role._role_path) / "meta/argument_specs.yml").read_text(encoding="utf-8"))
-        found: Item = specs["argument_specs"]
-        return found
-
-    def _typed(self, options: Item, late: list[str], variables: Item) -> tuple[Item, list[str]]:
+    def _typed(
+        self, options: Item, late: list[str], role: str, templar: Any, variables: Item
+    ) -> tuple[Item, list[str]]:
         """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
         values: Item = {}
         for name in options:
             if name not in variables:
                 continue
             try:
-                values[name] = plain(self._templar.template(variables[name]))
+                values[name] = plain(templar.template(variables[name]))
             except AnsibleUndefinedVariable:
                 # Such as the first of the group head, before there are nodes.
                 if name not in late:
                     raise
         known = {name: option for name, option in options.items() if name in values or not option.get("required")}
         checked = ArgumentSpecValidator(known).validate(values)
-        role_name = self._task._role.get_name(include_role_fqcn=False)
         # Of a dictionary with keys of its own the validator returns every key, also those that nobody has set.
         plain_types = {name for name, option in options.items() if "options" not in option}
         typed = {name: checked.validated_parameters[name] for name in plain_types & values.keys()}
         return (
             {**values, **typed},
-            [f"A variable of the role {role_name} is wrong: {message}." for message in checked.error_messages],
+            [f"A variable of the role {role} is wrong: {message}." for message in checked.error_messages],
         )
 
-    def _unknown(self, variables: Iterable[str], known: set[str], beside: list[str], reserved: bool) -> list[str]:
+    @staticmethod
+    def _unknown(
+        folder: Path, variables: Iterable[str], known: set[str], beside: list[str], reserved: bool
+    ) -> list[str]:
         """A sentence for each variable that begins as the role's own do and is none of them, as a misspelled one is.
 
         Unless the beginning is ``reserved``, only for those that are nearly one of its own: plays register results, and
         other collections have variables, that begin with slurm_ or network_ as well.
         """
-        folder = Path(self._task._role._role_path)
         prefix = f"{folder.name}_"
         # Those of efa_nodes are none of efa's.
         longer = tuple(f"{path.name}_" for path in folder.parent.glob(f"{prefix}*"))

@@ -124,28 +124,11 @@ backup_file:
 """
 
 import os
-import re
 from pathlib import Path
-from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
-from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.entries import (
-    check_length,
-    parse_entries,
-)
-from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.plan import (
-    EtcHostsPlan,
-    changed_lines,
-    plan_etc_hosts,
-    plan_strip_alias,
-)
-
-
-def _read(path: Path) -> str:
-    """The file as text in which every byte survives; empty when there is no file."""
-    return path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.look import HOSTS, look
 
 
 def _write(module: AnsibleModule, path: Path, content: str) -> None:
@@ -156,76 +139,24 @@ def _write(module: AnsibleModule, path: Path, content: str) -> None:
     module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
 
 
-def _plan(module: AnsibleModule, current: str) -> EtcHostsPlan:
-    if module.params["mode"] == "strip-alias":
-        return plan_strip_alias(current)
-    own = module.params["node"] or os.uname().nodename
-    check_length(own)
-    return plan_etc_hosts(current, parse_entries(module.params["entries"] or ""), module.params["marker"], own)
-
-
-def _cloud_init(module: AnsibleModule) -> dict[str, Any]:
-    """What the host's cloud-init is at; without one there is nothing to wait for."""
-    program = module.get_bin_path("cloud-init")
-    if program is None:
-        return {"present": False, "finished": True, "config": ""}
-    code, output, errors = module.run_command([program, "status"], environ_update={"LC_ALL": "C"})
-    # 1 and 2: it has finished with errors or warnings, which is for others to judge.
-    if code not in (0, 1, 2):
-        reason = (errors.strip().splitlines() or [f"code {code}"])[-1]
-        module.fail_json(msg=f"cloud-init does not say how far it is ({reason}); run 'cloud-init status' on the host.")
-    finished = re.search(r"status: (running|not run|not started)", output) is None
-    return {"present": True, "finished": finished, "config": _read(Path(module.params["cloud_init_config"]))}
-
-
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "entries": {"type": "str"},
-            "mode": {"type": "str", "choices": ["entries", "strip-alias"], "default": "entries"},
-            "node": {"type": "str"},
-            "marker": {"type": "str", "default": "trainium.cluster"},
-            "path": {"type": "path", "default": "/etc/hosts"},
+            **HOSTS,
             "backup": {"type": "bool", "default": True},
-            "cloud_init_config": {"type": "path"},
             "unsafe_writes": {"type": "bool", "default": False},
         },
         required_if=[("mode", "entries", ["entries"])],
         supports_check_mode=True,
     )
-    path = Path(os.path.realpath(module.params["path"]))
-    asked: dict[str, Any] = {}
-    if module.params["cloud_init_config"]:
-        asked["cloud_init"] = _cloud_init(module)
-        if not asked["cloud_init"]["finished"]:
-            module.exit_json(changed=False, repaired=[], faults=[], before=[], after=[], **asked)
-    try:
-        current = _read(path)
-        plan = _plan(module, current)
-    except TrainiumError as error:
-        module.fail_json(msg=str(error))
-    except OSError as error:
-        module.fail_json(msg=f"{path} cannot be read ({error.strerror}); run the task as root.")
-
-    gone, come = changed_lines(current, plan.content)
-    result: dict[str, Any] = {
-        "changed": plan.content != current,
-        "repaired": plan.repaired,
-        "faults": [
-            {"kind": fault.kind, "message": fault.message, "count": fault.count, "examples": fault.examples}
-            for fault in plan.faults
-        ],
-        "before": gone,
-        "after": come,
-        **asked,
-    }
+    result, path, before, after = look(module, module.params)
     if module._diff:
         header = str(path)
-        result["diff"] = {"before": current, "after": plan.content, "before_header": header, "after_header": header}
+        result["diff"] = {"before": before, "after": after, "before_header": header, "after_header": header}
     if result["changed"] and not module.check_mode:
         if module.params["backup"] and path.exists():
             result["backup_file"] = module.backup_local(str(path))
-        _write(module, path, plan.content)
+        _write(module, path, after)
     module.exit_json(**result)
 
 

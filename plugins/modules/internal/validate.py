@@ -28,7 +28,15 @@ options:
         C({wanted}) and C({host}).
     type: list
     elements: dict
-    required: true
+    default: []
+  roles:
+    description:
+      - Roles of this collection whose variables are checked in one task, each by the table in its
+        C(tasks/validate.yml), in place of those of the role that the task is of.
+      - The play must know the roles' variables.
+    type: list
+    elements: str
+    default: []
   late:
     description: Variables whose defaults need nodes or their facts; they are left out where these are not there yet.
     type: list

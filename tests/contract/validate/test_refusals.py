@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,17 +126,18 @@ def test_no_name_that_the_collection_sets_itself_is_taken_for_a_misspelled_one(r
     names = {one for path in files for one in re.findall(r"\b[a-z]+_\w+", path.read_text(encoding="utf-8"))}
     specs = yaml.safe_load((REPOSITORY / "roles" / role / "meta/argument_specs.yml").read_text(encoding="utf-8"))
     known = {name for spec in specs["argument_specs"].values() for name in spec.get("options") or {}}
-    own = SimpleNamespace(_role=SimpleNamespace(_role_path=str(REPOSITORY / "roles" / role)))
-    action: Any = SimpleNamespace(_task=own)
-    assert ActionModule._unknown(action, names, known, [], False) == []
+    assert ActionModule._unknown(REPOSITORY / "roles" / role, names, known, [], False) == []
 
 
 def _roles(playbook: str) -> set[str]:
     plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
     tasks = [task for one in plays for part in ("pre_tasks", "tasks") for task in one.get(part, [])]
-    imported = [task["ansible.builtin.import_role"]["name"] for task in tasks if "ansible.builtin.import_role" in task]
     listed = [entry["role"] for one in plays for entry in one.get("roles", [])]
-    return {name.rpartition(".")[2] for name in [*listed, *imported]}
+    for task in tasks:
+        imported = task.get("ansible.builtin.import_role") or {}
+        role = imported or task.get("ansible.builtin.include_role") or {}
+        listed += [role["name"]] if role.get("tasks_from", "" if imported else "main") in ("", "work") else []
+    return {role.rpartition(".")[2] for role in listed}
 
 
 def test_the_playbook_checks_every_role_that_will_run() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._node import software
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import users_of
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_info
 
@@ -79,7 +80,7 @@ def test_a_tool_that_fails_says_nothing(tools: Path, capsys: pytest.CaptureFixtu
 def test_entries_of_a_repository_in_apts_sources(
     tmp_path: Path, tools: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(node_info, "APT", str(tmp_path))
+    monkeypatch.setattr(software, "APT", str(tmp_path))
     (tmp_path / "sources.list.d").mkdir()
     dlami = tmp_path / "sources.list.d" / "neuron.list"
     dlami.write_text("deb [signed-by=/etc/apt/keyrings/neuron.gpg] https://neuron noble main\n")
@@ -118,7 +119,7 @@ def test_who_routes_the_interfaces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program(tools, "systemctl", unit, code=0 if unit == "enabled" else 1)
-    monkeypatch.setattr(node_info, "ROUTERS", {"ParallelCluster": str(tmp_path / "cfnconfig")})
+    monkeypatch.setattr(software, "ROUTERS", {"ParallelCluster": str(tmp_path / "cfnconfig")})
     if file:
         (tmp_path / "cfnconfig").touch()
     assert run(capsys)["efa"]["policy_routing"] == router

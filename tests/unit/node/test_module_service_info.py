@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._node import service_state
 from ansible_collections.trainium.cluster.plugins.modules.internal import service_info as module
 
 from tests.in_process import ended
@@ -84,8 +85,8 @@ def test_folders_and_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_slurm(
     tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "CONFIGURATION", tmp_path / "slurm.conf")
-    monkeypatch.setattr(module, "MUNGE_KEY", tmp_path / "munge.key")
+    monkeypatch.setattr(service_state, "CONFIGURATION", tmp_path / "slurm.conf")
+    monkeypatch.setattr(service_state, "MUNGE_KEY", tmp_path / "munge.key")
     (tmp_path / "munge.key").write_bytes(b"a" * 128)
     program(tools, "slurmd", "NodeName=n1 CPUs=8 RealMemory=31751")
     program(tools, "sacctmgr", "trainium")
