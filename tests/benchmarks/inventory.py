@@ -259,7 +259,7 @@ def measure(source: str, endpoints: dict[str, str], folder: Path) -> Cost:
     program = Path(sys.executable).parent / "ansible-inventory"
     started = time.perf_counter()
     usage = folder / "usage.json"
-    command = [sys.executable, "-S", "-c", WATCH, usage, program, "-i", path, "--list"]
+    command = [sys.executable, "-S", "-c", WATCH, str(usage), str(program), "-i", str(path), "--list"]
     with output.open("wb") as stream:
         subprocess.run(command, env=environment, stdout=stream, check=True)
     wall = time.perf_counter() - started
