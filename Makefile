@@ -24,7 +24,7 @@ have = PATH="$$PATH:/usr/sbin" command -v $(1) > /dev/null || { $(SUDO) apt-get 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
 
-setup: $(VENV)/.ready ## install everything into .venv, nothing else
+setup: $(VENV)/.ready ## install everything into .venv, also what tests and linters need
 
 # The checkout is made visible as ansible_collections.trainium.cluster by a link and a .pth file, so that
 # Ansible, pytest and mypy find it without any environment variable.
@@ -42,13 +42,13 @@ endef
 $(VENV)/.ready: requirements.txt requirements-sandbox.txt requirements-dev.txt requirements-dev.lock
 	$(call install,dev)
 
-# What the demo needs of it, a third.
+# What the demo needs of it, half of its size.
 $(VENV)/.ready-sandbox: requirements.txt requirements-sandbox.txt requirements-sandbox.lock
 	$(call install,sandbox)
 
 # Where everything is installed, that is enough for the demo too.
 .PHONY: setup-sandbox
-setup-sandbox: $(or $(wildcard $(VENV)/.ready),$(VENV)/.ready-sandbox)
+setup-sandbox: $(or $(wildcard $(VENV)/.ready),$(VENV)/.ready-sandbox) ## install what demo and teardown need into .venv, half of setup
 
 # The second has the versions of the first, so that one environment can become the other.
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --only-binary :all: \

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: unchecked
-version_added: 0.2.0
+version_added: 0.3.0
 short_description: Whether the variables of a role are still to be checked in this run
 author:
   - The trainium.cluster founders (@trainium)
 description:
-  - M(trainium.cluster.internal.validate) remembers for the time of a run which values of a role it has found right on
-    which host. This tells whether one has changed since, or was never looked at, without templating any.
+  - M(trainium.cluster.internal.validate), as a task of a role, remembers until the run ends which values of the role's
+    variables it has found right; the same values on another host are right as well.
+  - This tells whether a value has changed since, or was never checked, and templates none.
 options:
   _terms:
     description: The folder of the role.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: job_files
-version_added: 0.2.0
+version_added: 0.3.0
 short_description: Put the files of a training job into its folder, or see that they are there
 description:
   - Looks in one call at all that a training needs on a host, and writes what is missing, different, or has another
@@ -40,8 +40,8 @@ options:
     default: {}
   sources:
     description:
-      - Files on the controller, each with C(src), C(name) and its C(checksum). Together they are sent along up to a
-        MiB; larger ones are only compared.
+      - Files on the controller, each with C(src), C(name) and its C(checksum). They are sent along in their order
+        as long as they fit into one MiB together; others are only compared.
     type: list
     elements: dict
     default: []

@@ -116,11 +116,14 @@ EXAMPLES = r"""
       instance_type: trn1.32xlarge
       nat_gateway: true
       s3_endpoint: true
+      groups:
+        security_group: {name: bert-efa, description: EFA among the nodes of bert, rules: []}
+      group_names: [bert-efa]
 """
 
 RETURN = r"""
 caller:
-  description: The ARN of whoever calls; empty where O(owner) is given.
+  description: The ARN of whoever calls, O(caller) or what AWS says; empty where only O(owner) is given.
   returned: success
   type: str
   sample: arn:aws:iam::123456789012:user/ada

@@ -18,20 +18,23 @@ extends_documentation_fragment:
   - trainium.cluster.attributes.info
 options:
   roles:
-    description: Roles of this collection, in the order in which they would be run.
+    description:
+      - Roles of this collection in the order in which they would be run, of V(cluster_hosts), V(shared_storage), V(efa),
+        V(neuron), V(neuron_venv) and V(slurm).
+      - The play must have imported their variables, as the example does.
     type: list
     elements: str
     default: []
   hosts:
-    description: By name, the options of M(trainium.cluster.internal.etc_hosts). Set by O(roles).
+    description: By name, the options of M(trainium.cluster.internal.etc_hosts). With O(roles) their variables have them.
     type: dict
     default: {}
   software:
-    description: By name, the options of M(trainium.cluster.internal.node_info). Set by O(roles).
+    description: By name, the options of M(trainium.cluster.internal.node_info). With O(roles) their variables have them.
     type: dict
     default: {}
   services:
-    description: By name, the options of M(trainium.cluster.internal.service_info). Set by O(roles).
+    description: By name, the options of M(trainium.cluster.internal.service_info). With O(roles) their variables have them.
     type: dict
     default: {}
 seealso:
@@ -40,7 +43,22 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Ask the node which of two roles have something to do
+- name: Know the variables of trainium, to which those of other roles refer
+  ansible.builtin.import_role:
+    name: trainium.cluster.trainium
+    tasks_from: variables
+
+- name: Know the variables of efa
+  ansible.builtin.import_role:
+    name: trainium.cluster.efa
+    tasks_from: variables
+
+- name: Know the variables of neuron
+  ansible.builtin.import_role:
+    name: trainium.cluster.neuron
+    tasks_from: variables
+
+- name: Ask the node which of the two have something to do
   trainium.cluster.internal.node_look:
     roles: [efa, neuron]
   register: look
@@ -59,8 +77,9 @@ due:
   elements: str
   sample: [efa]
 kept:
-  description: What comparing nodes with each other needs, by the names of the roles' variables.
-  returned: O(roles) has V(slurm)
+  description: What comparing nodes with each other needs, by the names of the roles' variables. Empty
+    without V(slurm).
+  returned: O(roles) is given
   type: dict
   sample: {"__slurm_devices": "16"}
 found:

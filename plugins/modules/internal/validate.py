@@ -42,14 +42,14 @@ options:
     type: list
     elements: str
     default: []
-  prefix:
+  reserved:
     description:
-      - How the role's variables begin, and no other's do. One that begins so and is none of them is refused.
-      - If it is empty, nothing of that kind is looked for.
-    type: str
-    default: ""
+      - Whether every variable that begins with the role's name is one of its own, so that any other is refused.
+      - Otherwise only one is refused that nearly has the name of one of the role's, as a misspelled one has.
+    type: bool
+    default: false
   beside:
-    description: Names with O(prefix) that are none of the role's options, such as facts.
+    description: Names that begin so and are none of the role's options, such as facts.
     type: list
     elements: str
     default: []
