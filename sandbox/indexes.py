@@ -61,7 +61,8 @@ def constrained(names: Iterable[str], locked: str) -> list[str]:
     found: list[str] = []
     for file in names:
         if not Path(file).is_file():
-            return [file]
+            # Its address may hold a password.
+            return ["packages in a file that is not here"]
         told = re.findall(r"(?m)^\s*([A-Za-z0-9][\w.-]*|-)", Path(file).read_text(encoding="utf-8"))
         found += [name for name in told if name == "-" or _normal(name) in pinned]
     return found

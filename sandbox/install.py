@@ -3,8 +3,8 @@
     python -m sandbox.install NAME      requirements-NAME.lock, and requirements-NAME.txt of which it was made
 
 uv does it, in a tenth of pip's time. pip does it where uv cannot: an index that only pip knows how to ask, or a mirror
-without uv. Where the index lacks one of the versions, pip takes what requirements-NAME.txt allows. A package with
-another hash than the lock file's is never installed.
+without uv. A package with another hash than the lock file's ends it. Where the index lacks one of the versions, pip
+takes what requirements-NAME.txt allows, wheels alone, which nothing but the index vouches for, and says so.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sandbox.commands import follow
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-# How pip begins what it says of a package that somebody has changed.
-TAMPERED = "DO NOT MATCH THE HASHES"
+# How pip and uv begin what they say of a package that somebody has changed.
+TAMPERED = ("DO NOT MATCH THE HASHES", "Hash mismatch for")
 
 
 def say(text: str) -> None:
@@ -86,7 +86,13 @@ def by_uv(lock: Path) -> str:
         status, output = follow(command, ROOT, of_uv, told.environment)
     except OSError as error:
         return f"uv does not start ({error.strerror})"
+    if status and tampered(output):
+        return output
     return f"uv failed ({reason(output)})" if status else ""
+
+
+def tampered(output: str) -> bool:
+    return any(words in output for words in TAMPERED)
 
 
 def by_pip(*arguments: str) -> str:
@@ -101,20 +107,23 @@ def install(name: str) -> int:
     lock, allowed = ROOT / f"requirements-{name}.lock", ROOT / f"requirements-{name}.txt"
     began = time.monotonic()
     say(f"installing what {lock.name} names into {Path(sys.prefix).name}")
-    failed = by_uv(lock)
-    if failed:
-        say(f"{failed}, so pip does it, which takes minutes")
+    output = by_uv(lock)
+    if output and not tampered(output):
+        say(f"{output}, so pip does it, which takes minutes")
         output = by_pip("--require-hashes", "--requirement", str(lock))
-        if TAMPERED in output:
-            print(output, file=sys.stderr)
-            say(f"a package has another hash than in {lock.name}, so nothing is installed: find out who changed it")
-            return 1
-        if output:
-            say(f"not all of {lock.name} can be had ({reason(output)}), so what {allowed.name} allows is taken")
-            output = by_pip("--requirement", str(allowed))
-        if output:
-            print(output, file=sys.stderr)
-            return 1
+        if output and not tampered(output):
+            say(
+                f"not all of {lock.name} can be had ({reason(output)}), so what {allowed.name} allows is taken, "
+                "for which there are no hashes"
+            )
+            output = by_pip("--only-binary=:all:", "--requirement", str(allowed))
+    if tampered(output):
+        print(output, file=sys.stderr)
+        say(f"a package has another hash than in {lock.name}, so nothing is installed: find out who changed it")
+        return 1
+    if output:
+        print(output, file=sys.stderr)
+        return 1
     say(f"installed in {time.monotonic() - began:.0f} s")
     return 0
 

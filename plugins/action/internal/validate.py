@@ -15,7 +15,6 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
-from ansible_collections.trainium.cluster.plugins.plugin_utils._checked import note
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 from ansible_collections.trainium.cluster.plugins.plugin_utils._refusals import refusal
 from ansible_collections.trainium.cluster.plugins.plugin_utils._roles import ROLES, templar_of
@@ -63,8 +62,6 @@ class ActionModule(ActionBase):
             name = self._task._role.get_name(include_role_fqcn=False)
             folder = Path(self._task._role._role_path)
             refused = self._refused(folder, name, arguments, self._templar, variables)
-            if not refused:
-                note(folder, self._templar.available_variables)
         result.update(changed=False, refused=refused)
         if refused:
             result.update(failed=True, msg=" ".join(refused))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -18,12 +19,15 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.commands import run
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._common.owned import as_user, make, user_id, why_not
 
 PLAIN = 0o755
 BLOCK = 1 << 20
+# No file of a job is larger: a sparse one could be of any length.
+LARGEST = 64 << 30
 SECONDS = 120.0
+OUTPUT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def missing_packages(packages: Sequence[str]) -> bool:
@@ -53,7 +57,7 @@ def lacking(python: str, script: str, requirements: Sequence[str], user: int) ->
             given_away = {"user": user, "group": os.getegid(), "extra_groups": os.getgroups()}
     argv = [python, "-c", script, *requirements]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, cwd="/", timeout=SECONDS, check=False, **given_away)
+        done = subprocess.run(argv, **OUTPUT, text=True, cwd="/", timeout=SECONDS, check=False, **given_away)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TrainiumError(f"{python} cannot be asked for its packages ({error}); run nodes.yml first") from error
     if done.returncode:
@@ -91,6 +95,8 @@ class Files:
             found = path.stat()
         if not stat.S_ISDIR(found.st_mode):
             raise TrainiumError(f"{path} is no folder; remove it")
+        if found.st_uid not in (0, os.geteuid()):
+            raise TrainiumError(f"{path} belongs to another user (uid {found.st_uid}); remove it")
         self._with_mode(path, found, PLAIN)
 
     def write(self, name: str, wanted: bytes, mode: int) -> None:
@@ -101,7 +107,7 @@ class Files:
         if found is not None:
             with os.fdopen(found, "rb") as stream:
                 content, state = stream.read(len(wanted) + 1), os.fstat(stream.fileno())
-        if content == wanted:
+        if content == wanted and _ours(state):
             self._with_mode(path, state, mode)
             return
         self.changed = True
@@ -119,9 +125,11 @@ class Files:
         kind, _, wanted = checksum.rpartition(":")
         digest = hashlib.new(kind or "sha256")
         with os.fdopen(found, "rb") as stream:
+            state = os.fstat(stream.fileno())
+            if not _ours(state) or state.st_size > LARGEST:
+                return False
             for block in iter(lambda: stream.read(BLOCK), b""):
                 digest.update(block)
-            state = os.fstat(stream.fileno())
         if digest.hexdigest() != wanted.lower():
             return False
         self._with_mode(path, state, mode)
@@ -162,6 +170,24 @@ def _opened(path: Path) -> int | None:
     return None
 
 
+def _ours(found: os.stat_result) -> bool:
+    """Whether nobody else can write into the file: it is root's or this user's, and has no other name."""
+    return found.st_uid in (0, os.geteuid()) and found.st_nlink == 1
+
+
+def _has_record(path: Path) -> bool:
+    """Whether a training has left its record, which scripts write: it may be anything, of any length."""
+    found = _opened(path)
+    if found is None:
+        return False
+    with os.fdopen(found, "rb") as stream:
+        text = stream.read(BLOCK)
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _difference(name: str, found: bytes | None, wanted: bytes) -> dict[str, str]:
     texts = {"before": (found or b"").decode("utf-8", "replace"), "after": wanted.decode("utf-8", "replace")}
     return {"before_header": name, "after_header": name, **texts}
@@ -192,7 +218,7 @@ def stage(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
             ]
             for name, target in options["links"].items():
                 files.link(name, target)
-            reported = bool(options["record"] and read_record(files.folder / options["record"]))
+            reported = bool(options["record"]) and _has_record(files.folder / options["record"])
         except OSError as error:
             raise TrainiumError(
                 f"{error.filename or files.folder} cannot be written ({error.strerror}); look at its folder"

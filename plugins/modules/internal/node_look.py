@@ -19,22 +19,22 @@ extends_documentation_fragment:
 options:
   roles:
     description:
-      - Roles of this collection in the order in which they would be run, of V(cluster_hosts), V(shared_storage), V(efa),
-        V(neuron), V(neuron_venv) and V(slurm).
+      - Roles of this collection, in the order in which they would be run; of V(cluster_hosts), V(shared_storage),
+        V(efa), V(neuron), V(neuron_venv) and V(slurm).
       - The play must have imported their variables, as the example does.
     type: list
     elements: str
     default: []
   hosts:
-    description: By name, the options of M(trainium.cluster.internal.etc_hosts). With O(roles) their variables have them.
+    description: By name, the options of M(trainium.cluster.internal.etc_hosts). O(roles) sets it.
     type: dict
     default: {}
   software:
-    description: By name, the options of M(trainium.cluster.internal.node_info). With O(roles) their variables have them.
+    description: By name, the options of M(trainium.cluster.internal.node_info). O(roles) sets it.
     type: dict
     default: {}
   services:
-    description: By name, the options of M(trainium.cluster.internal.service_info). With O(roles) their variables have them.
+    description: By name, the options of M(trainium.cluster.internal.service_info). O(roles) sets it.
     type: dict
     default: {}
 seealso:

@@ -16,7 +16,6 @@ import gc
 import importlib
 import json
 import os
-import pwd
 import random
 import resource
 import runpy
@@ -39,6 +38,10 @@ ON_HOSTS = (
     *("ansible.module_utils.facts.system.chroot", "ansible.module_utils.service", "concurrent.futures", "dataclasses"),
     *("grp", "tempfile"),
 )
+
+LIMITS = sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")})
+# What a client sends, in bytes, and how long it may take to, in seconds.
+LARGEST, PATIENCE = 4 << 20, 30
 
 
 def _execute(text: str, arguments: list[str]) -> None:
@@ -78,32 +81,33 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _become(user: int, group: int) -> None:
-    """Another user than the server's, with all groups of that user."""
+def _become(client: int, user: int, group: int) -> None:
+    """The client's limits, priority, groups and user, as the kernel has them: nothing of it is the client's word."""
+    for limit in LIMITS:
+        theirs = resource.prlimit(client, limit)
+        if resource.getrlimit(limit) != theirs:
+            resource.setrlimit(limit, theirs)
+    niceness = os.getpriority(os.PRIO_PROCESS, client)
+    if niceness != os.nice(0):
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
     if user == os.geteuid() and group == os.getegid():
         return
-    try:
-        os.setgroups(os.getgrouplist(pwd.getpwuid(user).pw_name, group))
-    except KeyError:
-        os.setgroups([group])
+    with open(f"/proc/{client}/status", encoding="ascii", errors="replace") as status:
+        groups = next(line for line in status if line.startswith("Groups:"))
+    os.setgroups([int(one) for one in groups.split()[1:]])
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
 
 
-def _child(asked: Sequence[Any], streams: Sequence[int], user: int, group: int) -> None:
+def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int, group: int) -> None:
     """Become the process that was asked for; never returns."""
-    arguments, environment, folder, mask, limits, niceness = asked
+    arguments, environment, folder, mask = asked
     code = 1
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        for number, limit in limits:
-            if resource.getrlimit(number) != tuple(limit):
-                resource.setrlimit(number, limit)
-        if niceness != os.nice(0):
-            os.setpriority(os.PRIO_PROCESS, 0, niceness)
-        _become(user, group)
+        _become(client, user, group)
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
@@ -124,28 +128,32 @@ def _child(asked: Sequence[Any], streams: Sequence[int], user: int, group: int) 
 
 
 def _received(link: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
+    data = bytearray()
+    while len(data) < count <= LARGEST:
         part = link.recv(count - len(data))
         if not part:
-            os._exit(1)
+            break
         data += part
-    return data
+    if len(data) != count:
+        os._exit(1)
+    return bytes(data)
 
 
 def _attend(link: socket.socket) -> None:
     """One client: start what it asks for, tell how that ended, end it when the client dies; never returns."""
     try:
-        _process, user, group = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        link.settimeout(PATIENCE)
+        client, user, group = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         size, control, _flags, _address = link.recvmsg(8, socket.CMSG_SPACE(3 * 4))
         streams = array.array("i")
         streams.frombytes(control[0][2][: 3 * 4])
         asked = json.loads(_received(link, int.from_bytes(size, "big")))
+        link.setblocking(True)
         child = os.fork()
         if child == 0:
             link.close()
             os.setsid()
-            _child(asked, list(streams), user, group)
+            _child(asked, list(streams), client, user, group)
         for stream in streams:
             os.close(stream)
         ended = os.pidfd_open(child)
