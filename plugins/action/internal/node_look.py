@@ -69,5 +69,7 @@ class ActionModule(ActionBase):
     def _value(self, name: str, role: str, variables: dict[str, Any]) -> Any:
         """A variable of a role, as the role's tasks would see it."""
         if name not in variables:
-            raise AnsibleActionFail(f"The play does not know {name}; import the role {role} with tasks_from variables first.")
+            raise AnsibleActionFail(
+                f"The play does not know {name}; import the role {role} with tasks_from variables first."
+            )
         return templar_of(self._templar, role, variables).template(variables[name])

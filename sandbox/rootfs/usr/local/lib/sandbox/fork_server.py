@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import random
+import re
 import resource
 import runpy
 import select
@@ -39,7 +40,18 @@ ON_HOSTS = (
     *("grp", "tempfile"),
 )
 
-LIMITS = sorted({number for name, number in vars(resource).items() if name.startswith("RLIMIT_")})
+# As /proc names them.
+LIMITS = {
+    "Max cpu time": resource.RLIMIT_CPU,
+    "Max file size": resource.RLIMIT_FSIZE,
+    "Max data size": resource.RLIMIT_DATA,
+    "Max stack size": resource.RLIMIT_STACK,
+    "Max core file size": resource.RLIMIT_CORE,
+    "Max processes": resource.RLIMIT_NPROC,
+    "Max open files": resource.RLIMIT_NOFILE,
+    "Max locked memory": resource.RLIMIT_MEMLOCK,
+    "Max address space": resource.RLIMIT_AS,
+}
 # What a client sends, in bytes, and how long it may take to, in seconds.
 LARGEST, PATIENCE = 4 << 20, 30
 
@@ -83,10 +95,12 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _become(client: int, user: int, group: int) -> None:
     """The client's limits, priority, groups and user, as the kernel has them: nothing of it is the client's word."""
-    for limit in LIMITS:
-        theirs = resource.prlimit(client, limit)
-        if resource.getrlimit(limit) != theirs:
-            resource.setrlimit(limit, theirs)
+    with open(f"/proc/{client}/limits", encoding="ascii") as limits:
+        for line in limits:
+            name, *values = re.split(r"  +", line)
+            theirs = tuple(resource.RLIM_INFINITY if one == "unlimited" else one for one in values[:2])
+            if name in LIMITS and resource.getrlimit(LIMITS[name]) != tuple(map(int, theirs)):
+                resource.setrlimit(LIMITS[name], (int(theirs[0]), int(theirs[1])))
     niceness = os.getpriority(os.PRIO_PROCESS, client)
     if niceness != os.nice(0):
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
