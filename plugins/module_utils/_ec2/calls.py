@@ -309,10 +309,22 @@ def allocate_address(client: Client, tags: Sequence[Mapping[str, str]]) -> Item:
     return answer
 
 
+# "A newly allocated address may not be visible yet": Terraform's aws_eip and aws_eip_association wait for it as well.
+shown_soon = AWSRetry.jittered_backoff(
+    retries=6, delay=1, max_delay=20, catch_extra_error_codes=["ThrottlingException", "InvalidAllocationID.NotFound"]
+)
+
+
 @one_call("associate an Elastic IP")
 def associate_address(client: Client, allocation_id: str, interface_id: str) -> None:
     request = {"AllocationId": allocation_id, "NetworkInterfaceId": interface_id, "AllowReassociation": False}
-    checked(retried(client.associate_address)(**request))
+    checked(shown_soon(client.associate_address)(**request))
+
+
+@one_call("release an Elastic IP")
+def release_new_address(client: Client, allocation_id: str) -> None:
+    """Give back an address that this run has allocated, and that EC2 may not know everywhere yet."""
+    checked(shown_soon(client.release_address)(AllocationId=allocation_id))
 
 
 @one_call("release an Elastic IP")

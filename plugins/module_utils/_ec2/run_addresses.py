@@ -96,7 +96,7 @@ class Addresses:
         for address in made:
             try:
                 if address["AllocationId"] not in self._given or not self._is_associated(address):
-                    ec2.release_address(self._client, {"AllocationId": address["AllocationId"]})
+                    ec2.release_new_address(self._client, address["AllocationId"])
             except Exception as error:
                 reasons.append(sentence_of(error))
         return f"addresses are left, which state=absent releases: {reasons[0]}" if reasons else ""

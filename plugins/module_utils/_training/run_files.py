@@ -183,9 +183,10 @@ def _has_record(path: Path) -> bool:
     with os.fdopen(found, "rb") as stream:
         text = stream.read(BLOCK)
     try:
-        return isinstance(json.loads(text), dict)
+        record = json.loads(text)
     except (ValueError, RecursionError):
         return False
+    return isinstance(record, dict) and bool(record)
 
 
 def _difference(name: str, found: bytes | None, wanted: bytes) -> dict[str, str]:

@@ -110,3 +110,17 @@ def test_killed_between_allocation_and_association(cloud: Account, action: str) 
     assert len(addresses) == 4
     assert {item["PublicIp"] for item in addresses} == {node["public_ip_address"] for node in result["instances"]}
     assert len(cloud.instances("pending", "running")) == 4
+
+
+def test_an_address_that_ec2_does_not_know_yet_is_associated_all_the_same(cloud: Account) -> None:
+    cloud.efa()
+    cloud.api.fault("AssociateAddress", "InvalidAllocationID.NotFound", times=1)
+    result = cloud.efa(public_ip="primary")
+    assert "" not in {node["public_ip_address"] for node in result["instances"]}
+
+
+def test_an_address_that_ec2_does_not_know_yet_is_given_back_all_the_same(cloud: Account) -> None:
+    cloud.api.fault("AllocateAddress", "AddressLimitExceeded", skip=1, times=99)
+    cloud.api.fault("ReleaseAddress", "InvalidAllocationID.NotFound", times=1)
+    assert "AddressLimitExceeded" in cloud.refused(count=2, public_ip="primary")
+    assert cloud.ec2.describe_addresses()["Addresses"] == []
