@@ -110,14 +110,18 @@ def test_folder_environment_mask_limits_and_niceness_are_the_clients(run: Run, t
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of others")
-def test_it_runs_as_the_clients_user_whoever_runs_the_server(server: Path) -> None:
-    text = "import os; print(os.getresuid(), os.getresgid(), os.getgroups())"
+def test_it_runs_as_the_clients_user_whoever_runs_the_server(server: Path, tmp_path: Path) -> None:
+    text = "import os; print(os.getresuid(), os.getresgid(), os.getgroups(), os.readlink('/proc/self/cwd'))"
+    # Nor may that user enter the folder, as after sudo in a home.
+    tmp_path.chmod(0o700)
     # The client's file and the interpreter's may be where others cannot read.
-    become = "import array, json, os, resource, socket; os.setgroups([]); os.chdir('/')\n"
+    become = "import array, json, os, resource, socket; os.setgroups([])\n"
     become += "os.setresgid(*3 * [65534]); os.setresuid(*3 * [65534])\n"
     client = [sys.executable, "-c", become + (CORE / "fork_client.py").read_text().replace("from __future__", "#")]
-    done = subprocess.run([*client, str(server), "-c", text], stdout=subprocess.PIPE, text=True, timeout=60, check=True)
-    assert done.stdout == "(65534, 65534, 65534) (65534, 65534, 65534) []\n"
+    done = subprocess.run(
+        [*client, str(server), "-c", text], cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    assert done.stdout == f"(65534, 65534, 65534) (65534, 65534, 65534) [] {tmp_path}\n"
 
 
 def test_it_dies_with_its_client(server: Path, tmp_path: Path) -> None:

@@ -115,16 +115,17 @@ def _become(client: int, user: int, group: int) -> None:
 
 def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int, group: int) -> None:
     """Become the process that was asked for; never returns."""
-    arguments, environment, folder, mask = asked
+    arguments, environment, mask = asked
     code = 1
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
+        # A folder that its user may not enter, as after sudo, is the client's all the same.
+        os.chdir(f"/proc/{client}/cwd")
         _become(client, user, group)
         os.environ.clear()
         os.environ.update(environment)
-        os.chdir(folder)
         os.umask(mask)
         random.seed()
         # What was installed since the server started.
@@ -136,8 +137,10 @@ def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int,
                 thread.join()
         atexit._run_exitfuncs()
         sys.stdout.flush()
-        sys.stderr.flush()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
     finally:
+        sys.stderr.flush()
         os._exit(code & 0xFF)
 
 
