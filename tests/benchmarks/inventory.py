@@ -26,10 +26,10 @@ import tempfile
 import threading
 import time
 import urllib.parse
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import boto3
 

@@ -123,7 +123,11 @@ class EfaInstance:
 
     def _look(self) -> list[Node]:
         """What every run asks, all at once; gives the nodes."""
-        params, client, nothing = self._params, self._client, (lambda: None)
+
+        def nothing() -> None:
+            return None
+
+        params, client = self._params, self._client
         present = params["state"] == "present"
         reservation = (params["capacity_reservation"] or {}).get("id") if present else None
         found, nodes, record, _addresses = at_once(

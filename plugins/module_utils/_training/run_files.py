@@ -122,7 +122,7 @@ class Files:
         found = _opened(path)
         if found is None:
             return False
-        kind, _, wanted = checksum.rpartition(":")
+        kind, _colon, wanted = checksum.rpartition(":")
         digest = hashlib.new(kind or "sha256")
         with os.fdopen(found, "rb") as stream:
             state = os.fstat(stream.fileno())

@@ -146,7 +146,7 @@ def test_a_training_that_has_ended_is_known_before_anything_is_staged(cluster: C
 # What somebody does to a file of the training, and how it is seen whether that was mended.
 def _gone(cluster: Cluster) -> Callable[[], bool]:
     (cluster.job / "own.py").unlink()
-    return lambda: (cluster.job / "own.py").is_file()
+    return (cluster.job / "own.py").is_file
 
 
 def _edited(cluster: Cluster) -> Callable[[], bool]:

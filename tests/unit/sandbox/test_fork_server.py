@@ -54,8 +54,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def run(server: Path, tmp_path: Path) -> Run:
     def start(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-        options = {"cwd": tmp_path, "timeout": 120, "check": False, **options}
-        return subprocess.run(command(server, *arguments), capture_output=True, text=True, **options)  # type: ignore[call-overload]
+        options = {"cwd": tmp_path, "timeout": 120, **options}
+        argv = command(server, *arguments)
+        return subprocess.run(argv, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
 
     return start
 
