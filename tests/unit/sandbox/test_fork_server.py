@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,12 +35,11 @@ def command(path: Path, *arguments: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def server() -> Iterator[Path]:
     """The socket of a server that listens."""
-    folder = tmp_path_factory.mktemp("fork")
+    folder = Path(tempfile.mkdtemp())
     # Clients of other users reach it as well.
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
+    folder.chmod(0o755)
     path = folder / "socket"
     process = subprocess.Popen([sys.executable, "-c", SERVER, str(CORE), str(path)])
     until = time.monotonic() + 120
@@ -49,6 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield path
     process.terminate()
     process.wait()
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
