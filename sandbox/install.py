@@ -117,12 +117,10 @@ def install(name: str) -> int:
                 "for which there are no hashes"
             )
             output = by_pip("--only-binary=:all:", "--requirement", str(allowed))
-    if tampered(output):
-        print(output, file=sys.stderr)
-        say(f"a package has another hash than in {lock.name}, so nothing is installed: find out who changed it")
-        return 1
     if output:
         print(output, file=sys.stderr)
+        if tampered(output):
+            say(f"a package has another hash than in {lock.name}, so nothing is installed: find out who changed it")
         return 1
     say(f"installed in {time.monotonic() - began:.0f} s")
     return 0

@@ -27,7 +27,6 @@ BLOCK = 1 << 20
 # No file of a job is larger: a sparse one could be of any length.
 LARGEST = 64 << 30
 SECONDS = 120.0
-OUTPUT: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def missing_packages(packages: Sequence[str]) -> bool:
@@ -50,14 +49,14 @@ def lacking(python: str, script: str, requirements: Sequence[str], user: int) ->
     """
     if not requirements:
         return []
-    given_away: dict[str, Any] = {}
+    options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "cwd": "/", "timeout": SECONDS}
     if os.geteuid() == 0 and user:
         # Whoever may write into an environment would do so as root.
         with as_user(user):
-            given_away = {"user": user, "group": os.getegid(), "extra_groups": os.getgroups()}
+            options.update(user=user, group=os.getegid(), extra_groups=os.getgroups())
     argv = [python, "-c", script, *requirements]
     try:
-        done = subprocess.run(argv, **OUTPUT, text=True, cwd="/", timeout=SECONDS, check=False, **given_away)
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TrainiumError(f"{python} cannot be asked for its packages ({error}); run nodes.yml first") from error
     if done.returncode:
