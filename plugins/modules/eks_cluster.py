@@ -257,10 +257,10 @@ from typing import Any
 
 from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import caller_arn, finish
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import session_role
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import caller_arn, check_library, role_arn
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import check_library, role_arn
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run import EksCluster
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

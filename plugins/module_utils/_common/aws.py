@@ -139,6 +139,12 @@ def pages(client: Client, operation: str, **request: Any) -> Item:
     return collect()
 
 
+@one_call("ask who is calling")
+def caller_arn(client: Client) -> str:
+    """The ARN of whoever calls; ``client`` is one of STS."""
+    return str(checked(retried(client.get_caller_identity)())["Arn"])
+
+
 def filters_of(filters: Mapping[str, Any]) -> list[Item]:
     return cast("list[Item]", ansible_dict_to_boto3_filter_list(dict(filters)))
 

@@ -140,13 +140,6 @@ def delete_entry(client: Client, cluster: str, principal: str) -> None:
     _gone_is_fine(client.delete_access_entry, clusterName=cluster, principalArn=principal)
 
 
-@one_call("ask who is calling")
-@retried
-def caller_arn(client: Client) -> str:
-    """``client`` talks to STS."""
-    return str(client.get_caller_identity()["Arn"])
-
-
 @one_call("look up the role of this session")
 def role_arn(client: Client, name: str) -> str:
     """The role's ARN with its path, '' where IAM does not say; ``client`` talks to IAM."""

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One question to EC2 or STS each, for what a cluster's network consists of."""
+"""One question to EC2 each, for what a cluster's network consists of."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     pages,
     retried,
 )
-
-
-@one_call("ask who is calling")
-def caller(client: Client) -> str:
-    """The ARN of whoever calls; ``client`` is one of STS."""
-    return str(checked(retried(client.get_caller_identity)())["Arn"])
 
 
 @one_call("describe the VPC")

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item
+from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, caller_arn
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._network import calls, checks, plan
 
-# As many as botocore keeps connections.
-AT_ONCE = 10
 ATTRIBUTES = ("enableDnsSupport", "enableDnsHostnames")
 LIVING = ("pending", "running", "stopping", "stopped")
 Question = Callable[[], Any]
@@ -61,7 +59,7 @@ class Look:
             "instances": partial(ec2.describe_instances, self._client, mine),
         }
         if not params["owner"] and not params["caller"]:
-            questions["caller"] = partial(calls.caller, self._sts())
+            questions["caller"] = partial(caller_arn, self._sts())
         if params["key_name"]:
             questions["key"] = partial(calls.key_pairs, self._client, params["key_name"])
         if params.get("network"):
@@ -128,6 +126,4 @@ class Look:
 
 def _together(questions: Mapping[str, Question]) -> dict[str, Any]:
     """The answers to all questions, which are asked at the same time; the first that fails is raised."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = {name: pool.submit(question) for name, question in questions.items()}
-        return {name: answer.result() for name, answer in asked.items()}
+    return dict(zip(questions, at_once(*questions.values())))
