@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import inspect
 import os
 import socket
 import subprocess
@@ -38,9 +39,12 @@ SERVICES = (
 
 
 def _models_in_memory() -> None:
-    """botocore reads each model once, before the first fork."""
+    """botocore reads each model once, before the first fork, and each folder of models."""
     loaders = importlib.import_module("botocore.loaders")
-    loaders.JSONFileLoader.load_file = _read_once(loaders.JSONFileLoader.load_file)
+    loaders.JSONFileLoader.load_file = _asked_once(loaders.JSONFileLoader.load_file)
+    # Only those before the instance's own memory know what its folders are, and these are always the same.
+    for name in ("list_available_services", "list_api_versions", "load_service_model"):
+        setattr(loaders.Loader, name, _asked_once(getattr(loaders.Loader, name)))
     session = importlib.import_module("botocore.session").Session()
     for service in SERVICES:
         session.get_service_model(service)
@@ -53,27 +57,37 @@ def _models_in_memory() -> None:
         session.get_component("data_loader").load_data(name)
 
 
-def _read_once(method: Any) -> Any:
-    """The method with a memory: the answer depends on the path alone, not on the loader that asks."""
-    answers: dict[str, Any] = {}
+def _asked_once(method: Any) -> Any:
+    """The method with a memory: the answer depends on the arguments alone, not on the loader that is asked."""
+    answers: dict[Any, Any] = {}
+    signature = inspect.signature(method)
 
-    def load_file(self: Any, path: str) -> Any:
-        if path not in answers:
-            answers[path] = method(self, path)
-        return answers[path]
+    def remembered(self: Any, *arguments: Any, **named: Any) -> Any:
+        asked = signature.bind(None, *arguments, **named)
+        asked.apply_defaults()
+        if asked.args not in answers:
+            answers[asked.args] = method(self, *arguments, **named)
+        return answers[asked.args]
 
-    return load_file
+    return remembered
 
 
-def serve(path: str, more: Sequence[str]) -> None:
+def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     """Preload, then fork for each client until the process that started this one is gone."""
     parent = os.getppid()
     fork_server.preload((*PRELOADED, *more))
+    fork_server.compile_once(Path(compiled))
     _models_in_memory()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
         fork_server.serve(listener, lambda: os.getppid() == parent)
+
+
+@functools.cache
+def _compiled() -> str:
+    """The folder of compiled modules, one for all servers of this process."""
+    return tempfile.mkdtemp(prefix="warm-python-compiled-")
 
 
 @functools.cache
@@ -84,7 +98,7 @@ def warm_python(*more: str) -> str:
     log = folder / "log"
     with log.open("w") as stream:
         server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "serve", str(path), *more],
+            [sys.executable, str(Path(__file__).resolve()), "serve", str(path), _compiled(), *more],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -102,10 +116,10 @@ def warm_python(*more: str) -> str:
 
 
 def main() -> None:
-    """``serve SOCKET MODULE...``, or ``run COMMAND...`` with such an interpreter's path in TRAINIUM_WARM_PYTHON."""
+    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with an interpreter in TRAINIUM_WARM_PYTHON."""
     command, *arguments = sys.argv[1:]
     if command == "serve":
-        serve(arguments[0], arguments[1:])
+        serve(arguments[0], arguments[1], arguments[2:])
     else:
         os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
         sys.exit(subprocess.run(arguments, check=False).returncode)

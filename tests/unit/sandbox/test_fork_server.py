@@ -20,6 +20,7 @@ import os, socket, sys
 sys.path.insert(0, sys.argv[1])
 import fork_server
 fork_server.preload(["ansible.module_utils.basic"])
+fork_server.compile_once(fork_server.Path(sys.argv[3]))
 parent = os.getppid()
 with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(sys.argv[2])
@@ -41,7 +42,7 @@ def server() -> Iterator[Path]:
     # Clients of other users reach it as well.
     folder.chmod(0o755)
     path = folder / "socket"
-    process = subprocess.Popen([sys.executable, "-c", SERVER, str(CORE), str(path)])
+    process = subprocess.Popen([sys.executable, "-c", SERVER, str(CORE), str(path), str(folder)])
     until = time.monotonic() + 120
     while not path.exists():
         assert process.poll() is None
@@ -152,3 +153,22 @@ def test_where_nobody_listens_the_interpreter_itself_runs(tmp_path: Path) -> Non
     client = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     output, _error = client.communicate(timeout=60)
     assert output == f"{client.pid} ['-c', 'more']\n"
+
+
+def test_a_zip_file_is_compiled_once_for_each_text_and_errors_name_the_right_one(run: Run, server: Path) -> None:
+    def fails(name: str, source: str) -> str:
+        pack = f"import zipfile; zipfile.ZipFile('{name}', 'w').writestr('packed.py', {source!r}); "
+        return run("-c", pack + f"import sys; sys.path.insert(0, '{name}'); import packed").stderr
+
+    def compiled() -> int:
+        return sum(len(path.name) == 64 for path in server.parent.iterdir())
+
+    before = compiled()
+    first = fails("one.zip", "def f():\n    1 / 0\nf()\n")
+    assert "one.zip/packed.py" in first
+    assert compiled() == before + 1
+    second = fails("two.zip", "def f():\n    1 / 0\nf()\n")
+    assert second == first.replace("one.zip", "two.zip")
+    assert compiled() == before + 1
+    assert "KeyError" in fails("one.zip", "{}['a']\n")
+    assert compiled() == before + 2

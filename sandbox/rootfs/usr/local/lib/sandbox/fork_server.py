@@ -10,11 +10,14 @@ On a host of the sandbox systemd starts it, with the socket, when the first clie
 
 from __future__ import annotations
 
+import _imp
 import array
 import atexit
 import gc
+import hashlib
 import importlib
 import json
+import marshal
 import os
 import random
 import re
@@ -25,9 +28,12 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import types
+import zipimport
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 PRELOADED = (
@@ -186,6 +192,35 @@ def _attend(link: socket.socket) -> None:
         os._exit(0)
 
 
+def compile_once(folder: Path) -> None:
+    """What is imported from a zip file, as Ansible packs modules, is compiled once for each text of source.
+
+    Only who owns the folder can add to it; whoever reads it trusts the server as it is.
+    """
+    importing: Any = zipimport
+    compile_source = importing._compile_source
+
+    def from_folder(path: str, source: bytes) -> Any:
+        kept = folder / hashlib.sha256(source).hexdigest()
+        try:
+            code = marshal.loads(kept.read_bytes())  # noqa: S302
+        except OSError:
+            code = compile_source(path, source)
+            try:
+                with tempfile.NamedTemporaryFile(dir=folder, prefix="part-", delete=False) as part:
+                    part.write(marshal.dumps(code))
+                os.chmod(part.name, 0o644)
+                os.replace(part.name, kept)
+            except OSError:
+                # Of another user, or no room: it is compiled again the next time.
+                return code
+        # It lay in another zip file.
+        _imp._fix_co_filename(code, path)
+        return code
+
+    importing._compile_source = from_folder
+
+
 def preload(modules: Iterable[str]) -> None:
     """Import them all."""
     for name in modules:
@@ -216,6 +251,7 @@ def main() -> None:
     """On a host: the socket comes from systemd, as its first descriptor after the standard streams."""
     # The sandbox's own folder is for the import of Ansible alone: what modules import from there is here by then.
     preload((*PRELOADED, *ON_HOSTS))
+    compile_once(Path(os.environ["RUNTIME_DIRECTORY"]))
     sys.path.remove(os.path.dirname(os.path.realpath(__file__)))
     serve(socket.socket(fileno=3), lambda: True)
 

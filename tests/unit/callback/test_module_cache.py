@@ -1,0 +1,170 @@
+"""The callback trainium.cluster.module_cache, by playbooks that ansible-playbook really runs."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from ansible_collections.trainium.cluster.plugins.plugin_utils import _module_cache
+
+from tests.sandbox_driver import REPOSITORY
+
+COLLECTION = "ansible_collections/trainium/cluster"
+MODULE = """
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.told import TOLD
+
+AnsibleModule({}).exit_json(told=TOLD)
+"""
+ANSIBLE = str(Path(sys.executable).with_name("ansible-playbook"))
+
+
+class Site:
+    """A copy of the collection with one module more, and a playbook that calls it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder, folder / "home/modules"
+        self.collection = folder / "collections" / COLLECTION
+        for name in ("plugins", "meta"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(REPOSITORY / name, self.collection / name, ignore=ignored)
+        (self.collection / "plugins/modules/told.py").write_text(MODULE, encoding="utf-8")
+        self.tell("before")
+        tasks = [
+            {"name": "Ask", "trainium.cluster.told": {}},
+            {"name": "Look", "ansible.builtin.stat": {"path": str(folder)}},
+        ]
+        play = {"name": "Tell", "hosts": "localhost", "gather_facts": False, "tasks": tasks}
+        (folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
+
+    def tell(self, text: str) -> None:
+        path = self.collection / "plugins/module_utils/_common/told.py"
+        path.write_text(f"TOLD = {text!r}\n", encoding="utf-8")
+
+    def run(self, cache: str | None = None) -> tuple[int, int, str]:
+        """How many modules were there and how many are kept (-1: the folder was not used), and what the module told."""
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "TRAINIUM_"))}
+        variables = json.dumps({"ansible_connection": "local", "ansible_python_interpreter": sys.executable})
+        done = subprocess.run(
+            [ANSIBLE, "-vv", "-i", "localhost,", "-e", variables, "play.yml"],
+            cwd=self.folder,
+            env={
+                **clean,
+                "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"),
+                "ANSIBLE_COLLECTIONS_PATH": str(self.folder / "collections"),
+                "TRAINIUM_LOG_DIR": str(self.folder / "log"),
+                "TRAINIUM_MODULE_CACHE": str(self.cache) if cache is None else cache,
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
+        )
+        counts = [re.search(rf"module_cache: (\d+) modules are {how}", done.stdout) for how in ("there", "kept")]
+        there, kept = (int(count[1]) if count else -1 for count in counts)
+        told = re.search(r'"told": "(\w+)"', done.stdout)
+        assert told
+        return there, kept, told[1]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_the_next_run_finds_what_was_packed_unless_the_code_has_changed(site: Site) -> None:
+    assert site.run() == (0, 2, "before")
+    assert site.run() == (2, 0, "before")
+    site.tell("behind")
+    assert site.run() == (0, 2, "behind")
+    site.tell("before")
+    # The file has another time.
+    assert site.run() == (0, 2, "before")
+
+
+def test_what_is_kept_is_what_is_used(site: Site) -> None:
+    """Otherwise the count that the others look at says nothing."""
+    site.run()
+    (kept,) = site.cache.glob("*/*.told-*")
+    packed = _module_cache.module_common._CachedModule.load(str(kept))
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(packed.zip_data))) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b"before", b"packed"))
+    dataclasses.replace(packed, zip_data=base64.b64encode(changed.getvalue())).dump(str(kept))
+    assert site.run()[2] == "packed"
+
+
+def test_a_folder_that_others_can_write_is_not_used(site: Site) -> None:
+    site.run()
+    site.cache.chmod(0o770)
+    assert site.run() == (0, 0, "before")
+    site.cache.chmod(0o700)
+    assert site.run()[0] == 2
+    site.cache.rename(site.folder / "elsewhere")
+    site.cache.symlink_to(site.folder / "elsewhere")
+    assert site.run() == (0, 0, "before")
+
+
+def test_a_folder_that_cannot_be_made_is_said_and_fails_nothing(site: Site) -> None:
+    (site.folder / "file").write_text("", encoding="utf-8")
+    assert site.run(cache=str(site.folder / "file/modules")) == (-1, 0, "before")
+
+
+def test_an_empty_folder_turns_it_off(site: Site) -> None:
+    assert site.run(cache="") == (-1, -1, "before")
+    assert not site.cache.exists()
+
+
+def test_module_utils_beside_the_playbook_are_not_passed_over(site: Site) -> None:
+    site.run()
+    (site.folder / "module_utils").mkdir()
+    assert site.run() == (0, 0, "before")
+
+
+def test_modules_of_others_are_not_kept(site: Site) -> None:
+    (site.folder / "library").mkdir()
+    (site.folder / "library/told.py").write_text(MODULE.replace("TOLD)", "'own')"), encoding="utf-8")
+    play = (site.folder / "play.yml").read_text(encoding="utf-8")
+    (site.folder / "play.yml").write_text(play.replace("trainium.cluster.told", "told"), encoding="utf-8")
+    assert site.run()[2] == "own"
+    assert not list(site.cache.glob("*/*told*"))
+    assert list(site.cache.glob("*/ansible.modules.stat-*"))
+
+
+@pytest.mark.parametrize(
+    ("member", "ours"),
+    [
+        ("ansible/module_utils/basic.py", True),
+        ("ansible_collections/__init__.py", True),
+        ("ansible_collections/amazon/aws/plugins/module_utils/modules.py", True),
+        ("ansible_collections/amazon/aws2/plugins/module_utils/modules.py", False),
+        ("ansible_collections/community/aws/plugins/modules/x.py", False),
+        ("library/x.py", False),
+    ],
+)
+def test_whose_code_is_looked_at_before_it_is_used(member: str, ours: bool) -> None:
+    assert _module_cache._is_ours(member) is ours
+
+
+def test_earlier_states_go(tmp_path: Path) -> None:
+    cache = _module_cache.ModuleCache(tmp_path)
+    for number in range(12):
+        folder = tmp_path / f"{number:02}"
+        folder.mkdir()
+        # The last two are in use, the others were used days ago.
+        age = 0 if number > 9 else 10**6 - number
+        seconds = folder.stat().st_mtime - age
+        os.utime(folder, (seconds, seconds))
+    cache._forget()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["06", "07", "08", "09", "10", "11"]
