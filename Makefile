@@ -10,6 +10,8 @@ ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Ansible is started more than a thousand times: without its bytecode half of each start is compilation.
+unexport PYTHONDONTWRITEBYTECODE
 
 SANDBOX := $(BIN)/python -m sandbox
 # A run against the sandbox: its environment is the only difference from a run against AWS. A command starts only after
