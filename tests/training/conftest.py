@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox import store
 from tests.training import xla_environment
 
 REPOSITORY = Path(__file__).parents[2]
@@ -80,18 +82,18 @@ def xla_python() -> Path:
 
 
 def environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path:
-    """The Python of an environment for this repository's tests, made anew unless it has what is ``wanted``."""
-    folder = REPOSITORY / ".sandbox" / name
-    folder.parent.mkdir(exist_ok=True)
-    ready, python = folder / "ready", folder / "bin" / "python"
-    # Of several processes that test at once, one makes it.
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not ready.exists() or ready.read_text(encoding="utf-8") != wanted:
-            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-            install(python)
-            ready.write_text(wanted, encoding="utf-8")
-    return python
+    """The Python of an environment that has what is ``wanted``, made once for all checkouts of this machine.
+
+    It is moved after it was made, so that only its ``bin/python`` can be used.
+    """
+
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install(folder / "bin" / "python")
+
+    base = Path(sys.executable).resolve()
+    key = hashlib.sha256(f"{base} {sys.version}\n{wanted}".encode()).hexdigest()[:16]
+    return store.entry(name, key, make) / "bin" / "python"
 
 
 @pytest.fixture(scope="session")
