@@ -31,6 +31,10 @@ from ansible.release import __version__
 # Whose code may be in what is kept: of these every file is looked at before.
 COLLECTIONS = ("trainium.cluster", "amazon.aws", "kubernetes.core")
 CORE = Path(ansible.__file__).parent
+# Since ansible-core 2.19 a packed module is an object with more beside it. Before, one from a folder ``library`` has
+# the name that Ansible's own would have, so that those are not kept.
+PACKED = getattr(module_common, "_CachedModule", None)
+KEPT = ("ansible_collections.", "ansible.modules.") if PACKED else ("ansible_collections.",)
 # Folders of earlier states of the code: so many are kept, and those that were used in so many seconds.
 STATES, RECENT = 6, 3600
 
@@ -74,9 +78,8 @@ def state() -> str:
 
 
 def _members(path: Path) -> Iterable[str]:
-    """What is packed in a file of Ansible's; since ansible-core 2.19 it is an object with more beside it."""
-    packed = getattr(module_common, "_CachedModule", None)
-    data = packed.load(str(path)).zip_data if packed else path.read_bytes()
+    """What is packed in a file of Ansible's."""
+    data = PACKED.load(str(path)).zip_data if PACKED else path.read_bytes()
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(data))) as archive:
         return archive.namelist()
 
@@ -126,7 +129,7 @@ class ModuleCache:
         packed = [
             path
             for path in self._run.iterdir()
-            if path.name.startswith(("ansible.modules.", "ansible_collections."))
+            if path.name.startswith(KEPT)
             and not path.name.endswith((".lock", "-part"))
             and not path.is_symlink()
             and all(map(_is_ours, _members(path)))
