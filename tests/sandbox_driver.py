@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 
 from sandbox.account import environment as account
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # After the demo's 100 steps on two nodes with two processes each, by whatever launcher; CPUs differ in the last digits.
@@ -101,8 +101,9 @@ class Sandbox:
 
     def playbook(self, name: str, *arguments: str) -> Run:
         """Run ``playbooks/NAME.yml`` to its end, whatever that is."""
-        command = [str(Path(sys.executable).parent / "ansible-playbook"), f"playbooks/{name}.yml", *arguments]
-        return execute(command, self.environment)
+        warm = "TRAINIUM_WARM_PYTHON" in self.environment
+        folder = warm_ansible() if warm else Path(sys.executable).parent
+        return execute([str(folder / "ansible-playbook"), f"playbooks/{name}.yml", *arguments], self.environment)
 
     def why(self, output: str) -> str:
         """How a run failed and what its hosts are, in few lines: of a long output often only the beginning is kept."""

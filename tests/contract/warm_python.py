@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -30,6 +31,8 @@ PRELOADED = (
 )
 # What the pcluster command and library consist of.
 PCLUSTER = ("pcluster.lib.lib", "pcluster.cli.entrypoint")
+# What ansible-playbook and its like consist of, as far as that asks for no configuration.
+CONTROLLER = ("warm_controller",)
 # The emulator of the API, whose start is mostly that of moto.
 EMULATOR = ("warm_emulator",)
 SERVICES = (
@@ -115,13 +118,31 @@ def warm_python(*more: str) -> str:
     return str(client)
 
 
+@functools.cache
+def warm_ansible() -> Path:
+    """A folder of Ansible's commands whose processes are forked from one that has imported most of Ansible.
+
+    Their signals are not those of the process that was asked for: who ends one by anything but SIGKILL takes the
+    command of the environment itself.
+    """
+    python = Path(warm_python(*CONTROLLER))
+    folder = python.parent / "bin"
+    folder.mkdir()
+    for name in ("ansible", "ansible-inventory", "ansible-playbook"):
+        command = Path(sys.executable).with_name(name)
+        (folder / name).write_text(f'#!/bin/sh\nexec {shlex.quote(str(python))} {shlex.quote(str(command))} "$@"\n')
+        (folder / name).chmod(0o755)
+    return folder
+
+
 def main() -> None:
-    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with an interpreter in TRAINIUM_WARM_PYTHON."""
+    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with both, in PATH and TRAINIUM_WARM_PYTHON."""
     command, *arguments = sys.argv[1:]
     if command == "serve":
         serve(arguments[0], arguments[1], arguments[2:])
     else:
         os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
+        os.environ["PATH"] = f"{warm_ansible()}:{os.environ['PATH']}"
         sys.exit(subprocess.run(arguments, check=False).returncode)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_ansible
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,7 +22,7 @@ def play(tmp_path: Path, role: str, tasks: str, variables: dict[str, Any]) -> st
     include = {"ansible.builtin.include_role": {"name": f"trainium.cluster.{role}", "tasks_from": tasks}}
     own = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [include]}
     book.write_text(json.dumps([own]), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(book)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(book)]
     command += ["-e", json.dumps({"ansible_python_interpreter": sys.executable, **variables})]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_INVENTORY": "localhost,"}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)

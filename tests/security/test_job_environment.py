@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.contract.warm_python import warm_ansible
+
 ROOT = Path(__file__).parents[2]
 ROLE = ROOT / "roles" / "training_job"
 SECRET = "planted-secret-4711"
@@ -51,7 +53,7 @@ def play(folder: Path, tasks_from: list[str], definition: dict[str, Any]) -> sub
     extra.write_text(json.dumps(variables), encoding="utf-8")
     playbook = folder / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "-vvv", "--diff"]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", "-vvv", "--diff"]
     command += ["-e", f"@{extra}", str(playbook)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)

@@ -6,14 +6,13 @@ import base64
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 ROLES = Path(__file__).parents[2] / "roles"
 SECRET = "plantedSecret4711" * 8
@@ -91,7 +90,7 @@ def test_what_ansible_prints_has_no_secret(tmp_path: Path) -> None:
         ],
     }
     (tmp_path / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(tmp_path / "play.yml")]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(tmp_path / "play.yml")]
     command += ["-e", f"ansible_connection=local ansible_python_interpreter={warm_python()}", "-vvv", "--diff"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path / "tmp")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)

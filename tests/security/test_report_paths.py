@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.contract.warm_python import warm_ansible
+
 ROOT = Path(__file__).parents[2]
 FOLDER = "bert-0123456789ab"
 # In the place of the node's Python, which Ansible gives its modules on standard input: it answers for some by itself.
@@ -68,7 +70,7 @@ def play(folder: Path, training: dict[str, Any], event: str) -> subprocess.Compl
         encoding="utf-8",
     )
     known = {"training_job_directory": str(folder / "node"), "trainium_report_dir": str(folder / "reports")}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", str(inventory)]
     command += [str(ROOT / "playbooks" / "report.yml"), "-e", json.dumps(known)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False, timeout=600)

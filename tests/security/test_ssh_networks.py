@@ -19,6 +19,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks imp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.contract.warm_python import warm_ansible
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -171,7 +173,7 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         AWS_MAX_ATTEMPTS="1",
         ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
     )
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", "play.yml"]
+    command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", "play.yml"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     yield json.loads((folder / "said.json").read_text(encoding="utf-8"))

@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 Account = Any
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -51,7 +50,7 @@ class Play:
             ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
             ANSIBLE_INVENTORY=str(self.inventory),
         )
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), str(self.file), *arguments]
+        command = [str(warm_ansible() / "ansible-playbook"), str(self.file), *arguments]
         return subprocess.Popen(
             command,
             cwd=self.file.parent,

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 import yaml
 
 from tests.contract.kubernetes.api import Cluster
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ROLE = REPOSITORY / "roles/eks_addons"
@@ -74,7 +73,7 @@ def play(cluster: Cluster, folder: Path, *arguments: str, playbook: str = "", **
         "eks_addons_ready_timeout": 2,
         **variables,
     }
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", *arguments]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", *arguments]
     command += [playbook or str(folder / "play.json"), "-e", json.dumps(known)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from tests.contract.kubernetes import test_training_play as training_play
 from tests.contract.kubernetes.api import Cluster
 from tests.contract.kubernetes.test_kubernetes_job import RUNNING
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 ROLE = "trainium.cluster.eks_storage"
@@ -63,7 +62,7 @@ def play(cluster: Cluster, folder: Path, *arguments: str, **variables: Any) -> s
         "eks_storage_timeout": 4,
         **variables,
     }
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", *arguments]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", *arguments]
     command += [str(folder / "play.json"), "-e", json.dumps(known)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     done = subprocess.run(

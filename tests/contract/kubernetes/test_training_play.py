@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from tests.contract.kubernetes.api import Cluster
 from tests.contract.kubernetes.test_kubernetes_job import LOG, RUNNING, pending
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PLAY = [
@@ -84,7 +83,7 @@ def play(cluster: Cluster, folder: Path, file: str = "main", *arguments: str, **
         "training_job_launcher": "kubernetes",
         **variables,
     }
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", "--diff"]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", "--diff"]
     command += [str(known.pop("playbook", folder / "play.json")), "-e", json.dumps(known), *arguments]
     nobody = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "none") | {
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9"

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 Item = dict[str, Any]
 RECAP = re.compile(r"localhost .*changed=(\d+)")
@@ -56,7 +55,7 @@ class Controller:
         environment.update(CREDENTIALS, AWS_ENDPOINT_URL=self.api.url, AWS_EC2_METADATA_DISABLED="true")
         environment["AWS_ACCESS_KEY_ID"] = self.access_key
         environment.update(self.environment, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", *options]
+        command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
         return subprocess.run(
             [*command, str(playbook)],
             cwd=self.folder,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 Item = dict[str, Any]
 
@@ -25,7 +25,7 @@ def play(tmp_path: Path, child: list[Item], *extra: str, **options: Any) -> subp
         }
     ]
     (tmp_path / "play.yml").write_text(json.dumps([{**local, "tasks": tasks}]), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(tmp_path / "play.yml")]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(tmp_path / "play.yml")]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path / "tmp"), "TRAINIUM_LOG_DIR": str(tmp_path)}
     return subprocess.run([*command, *extra], capture_output=True, text=True, env=environment, check=False, timeout=600)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 
 def play(tmp_path: Path, *extra: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -19,7 +18,7 @@ def play(tmp_path: Path, *extra: str, **options: Any) -> subprocess.CompletedPro
     document = [{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": [task]}]
     playbook = tmp_path / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook), *extra]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(playbook), *extra]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 PLAY = """\
 - hosts: compute
@@ -63,7 +62,7 @@ def test_a_role_with_nothing_to_do_is_told_from_one_that_mends(tmp_path: Path) -
         file.write_text("127.0.0.1 localhost\n", encoding="utf-8")
 
     def said() -> list[str]:
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), str(playbook)]
+        command = [str(warm_ansible() / "ansible-playbook"), "-i", str(inventory), str(playbook)]
         environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path), "ANSIBLE_STDOUT_CALLBACK": "default"}
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=900)
         assert run.returncode == 0, run.stdout + run.stderr

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 PLAY = """\
 - hosts: all
@@ -31,7 +30,7 @@ def play(tmp_path: Path, timeout: int, variables: str) -> subprocess.CompletedPr
     playbook.write_text(PLAY.format(timeout=timeout), encoding="utf-8")
     inventory = tmp_path / "hosts"
     inventory.write_text(f"node {variables}\n", encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory), str(playbook)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", str(inventory), str(playbook)]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(tmp_path), "ANSIBLE_HOST_KEY_CHECKING": "false"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
 

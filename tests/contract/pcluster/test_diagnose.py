@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
-from tests.contract.warm_python import PCLUSTER, warm_python
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 LINE = "2026-11-21 07:40:02,113 - Node bootstrap error: Resume timeout expires for node trn1-dy-trn1-{}(192.0.2.7)"
 
@@ -29,7 +28,7 @@ def diagnose(site: Site, folder: Path, *options: str) -> str:
     (folder / "variables.json").write_text(json.dumps(variables))
     environment = {key: value for key, value in site.variables.items() if not key.startswith("ANSIBLE_")}
     environment.update(ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", *options]
+    command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
     done = subprocess.run(
         [*command, "--extra-vars", f"@{folder / 'variables.json'}", "trainium.cluster.diagnose"],
         cwd=folder,

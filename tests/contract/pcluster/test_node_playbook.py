@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 from tests.sandbox_driver import REPOSITORY
 
 Item = dict[str, Any]
@@ -131,7 +130,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         plays.append({"name": name, "ansible.builtin.import_playbook": path, "vars": {**common, **variables}})
     (folder / "plays.yml").write_text(json.dumps(plays))
     extra = {"ansible_become": False, "ansible_python_interpreter": warm_python()}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,"]
+    command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,"]
     done = subprocess.run(
         [*command, "--extra-vars", json.dumps(extra), str(folder / "plays.yml")],
         cwd=folder,

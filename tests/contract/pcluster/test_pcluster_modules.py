@@ -8,7 +8,6 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
-from tests.contract.warm_python import PCLUSTER, warm_python
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 Item = dict[str, Any]
 NAME = "demo"
@@ -89,7 +88,7 @@ class Modules:
         output = folder / "output"
         with output.open("w") as stream:
             process = subprocess.Popen(
-                [str(Path(sys.executable).with_name("ansible-playbook")), str(folder / "play.yml")],
+                [str(warm_ansible() / "ansible-playbook"), str(folder / "play.yml")],
                 cwd=folder,
                 env=environment,
                 stdout=stream,

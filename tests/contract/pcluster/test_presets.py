@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ import yaml
 
 from tests.contract.conftest import REPOSITORY, client
 from tests.contract.pcluster.rehearsals import ACCEPTED, rehearse
-from tests.contract.warm_python import PCLUSTER, warm_python
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 from tests.unit.pcluster.pcluster_samples import ALL_PRESETS, configuration_of
 
 Variables = dict[str, Any]
@@ -258,7 +257,7 @@ def write(site: Any, folder: Path, cases: dict[str, Variables]) -> dict[str, Wri
     environment = {key: value for key, value in site.variables.items() if not key.startswith("ANSIBLE_")}
     done = subprocess.run(
         [
-            str(Path(sys.executable).with_name("ansible-playbook")),
+            str(warm_ansible() / "ansible-playbook"),
             *("--inventory", "localhost,", "--extra-vars", f"@{folder / 'variables.json'}", str(folder / "play.yml")),
         ],
         cwd=folder,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from tests.contract.conftest import REGION, REPOSITORY
 from tests.contract.pcluster.conftest import Site
-from tests.contract.warm_python import PCLUSTER, warm_python
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 Item = dict[str, Any]
 NAME = "bert"
@@ -57,7 +56,7 @@ class Role:
         (self.folder / "variables.json").write_text(json.dumps({**self.variables, **variables}))
         environment = {key: value for key, value in self.site.variables.items() if not key.startswith("ANSIBLE_")}
         environment.update(ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,", *options]
+        command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
         return subprocess.run(
             [*command, "--extra-vars", f"@{self.folder / 'variables.json'}", str(self.folder / "play.yml")],
             cwd=self.folder,

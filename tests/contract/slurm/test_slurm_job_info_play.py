@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 PLAY = """\
 - hosts: localhost
@@ -37,7 +36,7 @@ def run(tmp_path: Path, wait: str) -> subprocess.CompletedProcess[str]:
     (tools / "scontrol").chmod(0o755)
     playbook = tmp_path / "play.yml"
     playbook.write_text(PLAY.format(wait=wait), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(playbook)]
     command += ["-e", f"ansible_python_interpreter={warm_python()}"]
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "ANSIBLE_LOCAL_TEMP": str(tmp_path)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.calls import SlurmBusyError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.run import present
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 # A Slurm of three commands, whose queue is a file with a line "id|state|comment" for each job.
 TOOLS = {
@@ -87,7 +87,7 @@ def run(folder: Path, *extra: str, **options: Any) -> tuple[int, str, str]:
     document = [{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]
     playbook = folder / "play.yml"
     playbook.write_text(json.dumps(document), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", str(playbook)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", str(playbook)]
     command += ["-e", f"ansible_connection=local ansible_python_interpreter={warm_python()}", *extra]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)

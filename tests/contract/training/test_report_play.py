@@ -6,13 +6,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 DOCUMENT = REPOSITORY / "docs" / "reports.md"
@@ -66,7 +65,7 @@ def play(head: Path, name: str, *arguments: str, **variables: Any) -> subprocess
         encoding="utf-8",
     )
     known = {"training_job_directory": str(head), "trainium_report_dir": str(head.parent / "reports"), **variables}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", str(inventory)]
     command += [str(REPOSITORY / "playbooks" / f"{name}.yml"), "-e", json.dumps(known), *arguments]
     environment = {**os.environ, "ANSIBLE_LOCAL_TEMP": str(head.parent / "tmp"), "ANSIBLE_NOCOLOR": "1"}
     return subprocess.run(
@@ -105,7 +104,7 @@ def test_a_training_that_has_ended_is_reported_once(head: Path) -> None:
     below = metrics["steps"][40]["loss"]
     assert "`7.0`" in example
     (head.parent / "example.yml").write_text(example.replace("`7.0`", f"`{below}`"), encoding="utf-8")
-    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    ansible = str(warm_ansible() / "ansible-playbook")
     environment = {**os.environ, "PWD": str(head.parent), "ANSIBLE_NOCOLOR": "1", "ANSIBLE_STDOUT_CALLBACK": "minimal"}
     run = [ansible, "example.yml"]
     said = subprocess.run(run, capture_output=True, text=True, env=environment, cwd=head.parent, check=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.warm_python import warm_python
+from tests.contract.warm_python import warm_ansible, warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 # The queue is a file with a line "id|state|comment" for each job; one that is submitted has ended, and left its log.
@@ -88,7 +88,7 @@ class Cluster:
             "trainium_training": {**DEFINITION, "files": [str(self.folder / "own.py")]},
             **variables,
         }
-        command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(self.folder / "hosts.json")]
+        command = [str(warm_ansible() / "ansible-playbook"), "-i", str(self.folder / "hosts.json")]
         command += [str(REPOSITORY / "playbooks" / f"{playbook}.yml"), "-e", json.dumps(known), *arguments]
         nobody = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "none")
         environment = {

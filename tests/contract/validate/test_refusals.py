@@ -10,7 +10,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import yaml
 from ansible_collections.trainium.cluster.plugins.action.internal.validate import ActionModule
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Account
-from tests.contract.warm_python import PCLUSTER, warm_python
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 Item = dict[str, Any]
 CASES: list[Item] = yaml.safe_load(Path(__file__).with_name("refusals.yml").read_text(encoding="utf-8"))
@@ -44,7 +43,7 @@ def play(folder: Path, *arguments: str, **environment: str) -> subprocess.Comple
     # The groups that the inventory plugin makes always.
     (folder / "groups.json").write_text(json.dumps({"all": {"children": {"compute": {}}}}))
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", str(folder / "inventory.json")]
+    command = [str(warm_ansible() / "ansible-playbook"), "--inventory", str(folder / "inventory.json")]
     command += [] if "--no-nodes" in arguments else ["--inventory", str(folder / "groups.json")]
     return subprocess.run(
         [*command, *(word for word in arguments if word != "--no-nodes")],
@@ -278,7 +277,7 @@ def test_a_source_of_one_line_serves_in_an_empty_folder(cloud: Account, tmp_path
     (tmp_path / "nodes.yml").write_text("plugin: trainium.cluster.nodes\n", encoding="utf-8")
     (tmp_path / "cluster.yml").write_text("trainium_cluster_name: bert\ntrainium_region: us-west-2\n", encoding="utf-8")
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_"))}
-    ansible = str(Path(sys.executable).with_name("ansible-playbook"))
+    ansible = str(warm_ansible() / "ansible-playbook")
     said = {}
     for options in (["-i", "nodes.yml"], []):
         done = subprocess.run(

@@ -10,12 +10,12 @@ On a host of the sandbox systemd starts it, with the socket, when the first clie
 
 from __future__ import annotations
 
-import _imp
 import array
 import atexit
 import gc
 import hashlib
 import importlib
+import io
 import json
 import marshal
 import os
@@ -119,6 +119,16 @@ def _become(client: int, user: int, group: int) -> None:
     os.setresuid(user, user, user)
 
 
+def _open_streams() -> None:
+    """The standard streams again: the server's know of a file what is not so of the client's pipe."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        raw = os.fdopen(number, "wb" if number else "rb", closefd=False)
+        new = io.TextIOWrapper(raw, encoding=old.encoding, errors=old.errors, line_buffering=number == 2)
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+
+
 def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int, group: int) -> None:
     """Become the process that was asked for; never returns."""
     arguments, environment, mask = asked
@@ -127,6 +137,7 @@ def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int,
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
+        _open_streams()
         # A folder that its user may not enter, as after sudo, is the client's all the same.
         os.chdir(f"/proc/{client}/cwd")
         _become(client, user, group)
@@ -215,7 +226,7 @@ def compile_once(folder: Path) -> None:
                 # Of another user, or no room: it is compiled again the next time.
                 return code
         # It lay in another zip file.
-        _imp._fix_co_filename(code, path)
+        importing._imp._fix_co_filename(code, path)
         return code
 
     importing._compile_source = from_folder
