@@ -75,11 +75,23 @@ def _asked_once(method: Any) -> Any:
     return remembered
 
 
+def _compile_collections_once(folder: Path) -> None:
+    """Ansible compiles what it loads from a collection in each process, and keeps nothing."""
+    finder = importlib.import_module("ansible.utils.collection_loader._collection_finder")
+
+    def from_folder(source: bytes | str, filename: str, **more: Any) -> Any:
+        return fork_server.compiled(folder, filename, source, lambda: compile(source, filename, **more))
+
+    finder.__dict__["compile"] = from_folder
+
+
 def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     """Preload, then fork for each client until the process that started this one is gone."""
     parent = os.getppid()
     fork_server.preload((*PRELOADED, *more))
     fork_server.compile_once(Path(compiled))
+    if CONTROLLER[0] in more:
+        _compile_collections_once(Path(compiled))
     _models_in_memory()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

@@ -203,33 +203,39 @@ def _attend(link: socket.socket) -> None:
         os._exit(0)
 
 
-def compile_once(folder: Path) -> None:
-    """What is imported from a zip file, as Ansible packs modules, is compiled once for each text of source.
+def compiled(folder: Path, path: str, source: bytes | str, make: Callable[[], Any]) -> Any:
+    """The code of a file, as ``make`` compiles it, once for each text of source.
 
     Only who owns the folder can add to it; whoever reads it trusts the server as it is.
     """
-    importing: Any = zipimport
-    compile_source = importing._compile_source
+    kept = folder / hashlib.sha256(source if isinstance(source, bytes) else source.encode()).hexdigest()
+    try:
+        code = marshal.loads(kept.read_bytes())  # noqa: S302
+    except OSError:
+        code = make()
+        try:
+            with tempfile.NamedTemporaryFile(dir=folder, prefix="part-", delete=False) as part:
+                part.write(marshal.dumps(code))
+            os.chmod(part.name, 0o644)
+            os.replace(part.name, kept)
+        except OSError:
+            # Of another user, or no room: it is compiled again the next time.
+            return code
+    # It lay elsewhere.
+    zip_files: Any = zipimport
+    zip_files._imp._fix_co_filename(code, path)
+    return code
+
+
+def compile_once(folder: Path) -> None:
+    """What is imported from a zip file, as Ansible packs modules, is compiled once for each text of source."""
+    zip_files: Any = zipimport
+    compile_source = zip_files._compile_source
 
     def from_folder(path: str, source: bytes) -> Any:
-        kept = folder / hashlib.sha256(source).hexdigest()
-        try:
-            code = marshal.loads(kept.read_bytes())  # noqa: S302
-        except OSError:
-            code = compile_source(path, source)
-            try:
-                with tempfile.NamedTemporaryFile(dir=folder, prefix="part-", delete=False) as part:
-                    part.write(marshal.dumps(code))
-                os.chmod(part.name, 0o644)
-                os.replace(part.name, kept)
-            except OSError:
-                # Of another user, or no room: it is compiled again the next time.
-                return code
-        # It lay in another zip file.
-        importing._imp._fix_co_filename(code, path)
-        return code
+        return compiled(folder, path, source, lambda: compile_source(path, source))
 
-    importing._compile_source = from_folder
+    zip_files._compile_source = from_folder
 
 
 def preload(modules: Iterable[str]) -> None:
