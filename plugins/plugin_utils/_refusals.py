@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """``refusal`` gives the sentence or '', or raises it; ``examples`` are on docs/refusals.md, with their sentences."""
+    """``refusal`` gives or raises the sentence, '' is none; docs/refusals.md shows it for the ``examples``."""
 
     refusal: Callable[[Any, Rule], str]
     examples: tuple[Example, ...]
