@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run a module and show how far its waiting is while it runs. Private to this collection.
 
-The module appends JSON lines to a file (module_utils/_common/progress.py) and a thread shows them. Where module and controller
-share no file system the module just runs.
+The module appends JSON lines to a file (module_utils/_common/progress.py) and a thread shows them. Where module and
+controller share no file system the module just runs.
 """
 
 from __future__ import annotations
