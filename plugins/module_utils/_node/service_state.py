@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._node import monitoring
 from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
@@ -63,14 +64,6 @@ def _missing(module: AnsibleModule, names: list[str]) -> list[str]:
     return [name for name in names if name not in installed]
 
 
-def _unit(pid: int) -> str:
-    try:
-        return monitoring.unit_of(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8"))
-    except OSError:
-        # The process has ended, or is not to be seen.
-        return ""
-
-
 def _ports(module: AnsibleModule, wanted: dict[str, str]) -> dict[str, dict[str, Any]]:
     if not wanted:
         return {}
@@ -78,7 +71,9 @@ def _ports(module: AnsibleModule, wanted: dict[str, str]) -> dict[str, dict[str,
     if shown is None:
         module.fail_json(msg="ss cannot be run on this host: install the package iproute2 (or iproute).")
     listeners = monitoring.listeners_of(shown or "")
-    return monitoring.ports_of(wanted, listeners, {found.pid: _unit(found.pid) for found in listeners})
+    # Of a process that has ended, or is not to be seen, there is no unit.
+    units = {found.pid: monitoring.unit_of(read_text(f"/proc/{found.pid}/cgroup")) for found in listeners}
+    return monitoring.ports_of(wanted, listeners, units)
 
 
 def _environment(path: str) -> dict[str, str]:

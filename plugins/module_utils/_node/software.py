@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
 from ansible_collections.trainium.cluster.plugins.module_utils._node.apt_sources import without
@@ -37,14 +38,6 @@ APT = "/etc/apt"
 ROUTERS = {"ParallelCluster": "/etc/parallelcluster/cfnconfig", "amazon-ec2-net-utils": "/usr/bin/setup-policy-routes"}
 
 
-def _text(path: str) -> str:
-    """A file's text; empty where it is not there or may not be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
 def _sha1(path: str) -> str:
     file = Path(path)
     # Not for security: it is compared with Ansible's own checksum of what the file should hold.
@@ -66,9 +59,9 @@ def _environment(folder: str) -> dict[str, str]:
         return {"python": "", "digest": "", "note": "", "owner": owner}
     installed = sorted(entry.name for entry in root.glob("lib/python3*/site-packages/*.dist-info"))
     return {
-        "python": node_state.parse_python_version(_text(f"{folder}/pyvenv.cfg")),
+        "python": node_state.parse_python_version(read_text(f"{folder}/pyvenv.cfg")),
         "digest": hashlib.sha256("\n".join(installed).encode()).hexdigest(),
-        "note": _text(f"{folder}/.trainium").strip(),
+        "note": read_text(f"{folder}/.trainium").strip(),
         "owner": owner,
     }
 
@@ -87,7 +80,7 @@ def _owner(path: str) -> str:
 def _packages(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, Any]]:
     if not names:
         return {}
-    return node_state.parse_packages(package_lines(module, names), _text(VERSION_LOCKS).splitlines())
+    return node_state.parse_packages(package_lines(module, names), read_text(VERSION_LOCKS).splitlines())
 
 
 def _kernel() -> dict[str, Any]:
@@ -100,7 +93,7 @@ def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     for file in (Path(APT) / "sources.list", *sorted(Path(APT, "sources.list.d").glob("*"))):
         # Apt reads no file with another ending.
         if repositories and file.suffix in (".list", ".sources"):
-            text = _text(str(file))
+            text = read_text(file)
             left = without(text, repositories, file.suffix == ".sources")
             if left != text:
                 found[str(file)] = {"text": text, "without": left}
@@ -114,7 +107,7 @@ def _policy_routing() -> str:
 def _efa(module: AnsibleModule) -> dict[str, Any]:
     addresses = ask(module, "ip", "-4", "-oneline", "address", "show", "scope", "global") or ""
     return {
-        "installer": node_state.parse_efa_packages(_text("/opt/amazon/efa_installed_packages")),
+        "installer": node_state.parse_efa_packages(read_text("/opt/amazon/efa_installed_packages")),
         "fi_info": find_tool(module, "fi_info") or "",
         "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
@@ -128,7 +121,7 @@ def _neuron(module: AnsibleModule) -> dict[str, Any]:
     return {
         "built": (ask(module, "modinfo", "-F", "version", "neuron") or "").strip(),
         "loaded": os.path.exists("/dev/neuron0"),
-        "running": _text("/sys/module/neuron/version").strip(),
+        "running": read_text("/sys/module/neuron/version").strip(),
         "devices": len(devices),
         "cores": sum(devices),
     }
@@ -136,7 +129,7 @@ def _neuron(module: AnsibleModule) -> dict[str, Any]:
 
 def hardware(module: AnsibleModule) -> dict[str, Any]:
     """What is the same whatever is asked for."""
-    ptrace_scope = _text("/proc/sys/kernel/yama/ptrace_scope").strip()
+    ptrace_scope = read_text("/proc/sys/kernel/yama/ptrace_scope").strip()
     return {
         "kernel": _kernel(),
         "ptrace_scope": int(ptrace_scope) if ptrace_scope.isdigit() else -1,

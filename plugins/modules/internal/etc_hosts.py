@@ -127,7 +127,7 @@ import os
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference, staged
 from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.look import HOSTS, look
 
 
@@ -151,8 +151,7 @@ def main() -> None:
     )
     result, path, before, after = look(module, module.params)
     if module._diff:
-        header = str(path)
-        result["diff"] = {"before": before, "after": after, "before_header": header, "after_header": header}
+        result["diff"] = difference(path, before, after)
     if result["changed"] and not module.check_mode:
         if module.params["backup"] and path.exists():
             result["backup_file"] = module.backup_local(str(path))

@@ -86,6 +86,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.scratch import (
     ScratchError,
     Step,
@@ -156,11 +157,7 @@ def main() -> None:
         changed = bool(step.action != "nothing" or files or lost or not running)
         result.update(step=step.action, devices=list(step.devices), changed=changed, differs=changed)
         if module._diff:
-            result["diff"] = [
-                {"before": units.read(name) or "", "after": wanted[name], "before_header": str(name),
-                 "after_header": str(name)}
-                for name in files
-            ]  # fmt: skip
+            result["diff"] = [difference(name, units.read(name) or "", wanted[name]) for name in files]
         if DIRECTORY / unit in files:
             units.verify({unit: module.params["unit"]})
         missing = _missing(module, step)
