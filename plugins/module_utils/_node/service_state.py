@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the services of a node are made of, for the modules service_info and node_look."""
+"""What the services of a node are made of, for the module node_look."""
 
 from __future__ import annotations
 

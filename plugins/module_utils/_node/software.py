@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of Neuron's and EFA's software and hardware a node has, for the modules node_info and node_look."""
+"""What of Neuron's and EFA's software and hardware a node has, for the module node_look."""
 
 from __future__ import annotations
 
