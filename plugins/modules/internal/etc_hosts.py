@@ -40,10 +40,6 @@ options:
       - The host name of this node, by which its own entry is known in RV(faults).
       - By default the machine is asked.
     type: str
-  marker:
-    description: What the comments around the block say, after C(# BEGIN) and C(# END).
-    type: str
-    default: trainium.cluster
   path:
     description: The file to write.
     type: path
@@ -58,10 +54,6 @@ options:
       - Where it is given, cloud-init is asked first. While it is at work the file is left alone, as cloud-init may
         still write it; repeat the task until C(cloud_init.finished) is true.
     type: path
-  unsafe_writes:
-    description: Whether to write in place where the file cannot be replaced, as with a bind mount in a container.
-    type: bool
-    default: false
 seealso:
   - module: ansible.builtin.blockinfile
 """
@@ -136,16 +128,12 @@ def _write(module: AnsibleModule, path: Path, content: str) -> None:
     temporary = staged(module, content.encode("utf-8", "surrogateescape"))
     if not path.exists():
         os.chmod(temporary, 0o644)
-    module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
+    module.atomic_move(temporary, str(path))
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **HOSTS,
-            "backup": {"type": "bool", "default": True},
-            "unsafe_writes": {"type": "bool", "default": False},
-        },
+        argument_spec={**HOSTS, "backup": {"type": "bool", "default": True}},
         required_if=[("mode", "entries", ["entries"])],
         supports_check_mode=True,
     )
