@@ -20,7 +20,7 @@ ASKS = {
     "neuron": ("software", "__neuron_node"),
     "neuron_venv": ("software", "__neuron_venv_node"),
     "slurm": ("services", "__slurm_found"),
-    "monitoring": ("services", "__monitoring_answer"),
+    "monitoring": ("services", "__monitoring_found"),
 }
 # What the nodes of a cluster are compared by.
 KEPT = {
