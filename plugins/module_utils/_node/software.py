@@ -83,11 +83,6 @@ def _packages(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, An
     return node_state.parse_packages(package_lines(module, names), read_text(VERSION_LOCKS).splitlines())
 
 
-def _kernel() -> dict[str, Any]:
-    release = platform.release()
-    return {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")}
-
-
 def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     found = {}
     for file in (Path(APT) / "sources.list", *sorted(Path(APT, "sources.list.d").glob("*"))):
@@ -100,10 +95,6 @@ def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _policy_routing() -> str:
-    return next((name for name, file in ROUTERS.items() if os.path.exists(file)), "")
-
-
 def _efa(module: AnsibleModule) -> dict[str, Any]:
     addresses = ask(module, "ip", "-4", "-oneline", "address", "show", "scope", "global") or ""
     return {
@@ -111,7 +102,7 @@ def _efa(module: AnsibleModule) -> dict[str, Any]:
         "fi_info": find_tool(module, "fi_info") or "",
         "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
-        "policy_routing": _policy_routing(),
+        "policy_routing": next((name for name, file in ROUTERS.items() if os.path.exists(file)), ""),
         "users": users_of("/dev/infiniband/uverbs"),
     }
 
@@ -129,9 +120,10 @@ def _neuron(module: AnsibleModule) -> dict[str, Any]:
 
 def hardware(module: AnsibleModule) -> dict[str, Any]:
     """What is the same whatever is asked for."""
+    release = platform.release()
     ptrace_scope = read_text("/proc/sys/kernel/yama/ptrace_scope").strip()
     return {
-        "kernel": _kernel(),
+        "kernel": {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")},
         "ptrace_scope": int(ptrace_scope) if ptrace_scope.isdigit() else -1,
         "efa": _efa(module),
         "neuron": _neuron(module),
