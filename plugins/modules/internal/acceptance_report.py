@@ -66,5 +66,4 @@ lines:
   returned: success
   type: list
   elements: str
-  sample: ["acceptance: 1 of 1 nodes passed"]
 """

@@ -90,19 +90,16 @@ before:
   returned: success
   type: list
   elements: str
-  sample: ["127.0.1.1 ip-192-0-2-10"]
 after:
   description: The lines that come, at most 20 and then how many more there are. The diff has all of them.
   returned: success
   type: list
   elements: str
-  sample: ["192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
 repaired:
   description: The lines outside the block that named a node of the cluster and were corrected, as they were.
   returned: success
   type: list
   elements: str
-  sample: ["127.0.1.1 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
 cloud_init:
   description: Whether cloud-init is on the host, has finished, and what O(cloud_init_config) says.
   returned: O(cloud_init_config) is given
@@ -112,7 +109,6 @@ backup_file:
   description: Where the file as it was is kept.
   returned: changed and O(backup=true), outside check mode
   type: str
-  sample: /etc/hosts.2113.2026-11-21@07:00:00~
 """
 
 import os

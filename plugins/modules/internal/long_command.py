@@ -55,15 +55,12 @@ rc:
   description: The exit code of the command, or 124 where it took too long.
   returned: always
   type: int
-  sample: 0
 stdout:
   description: What the command printed.
   returned: always
   type: str
-  sample: Successfully installed torch
 stderr:
   description: What it printed to the standard error.
   returned: always
   type: str
-  sample: ""
 """

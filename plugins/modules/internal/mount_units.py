@@ -90,13 +90,11 @@ repaired:
   returned: success
   type: list
   elements: str
-  sample: [/fsx]
 missing_helpers:
   description: The programs that mount needs for a file system and that the host lacks.
   returned: check mode
   type: list
   elements: str
-  sample: [mount.nfs4]
 """
 
 from pathlib import Path

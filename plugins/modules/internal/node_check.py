@@ -129,17 +129,14 @@ name:
   description: The node's name.
   returned: success
   type: str
-  sample: ip-192-0-2-5
 instance_id:
   description: As given.
   returned: success
   type: str
-  sample: i-0123456789abcdef0
 instance_type:
   description: As given.
   returned: success
   type: str
-  sample: trn1.32xlarge
 gate:
   description: What M(trainium.cluster.internal.slurm_drain) wants to know of the node.
   returned: success

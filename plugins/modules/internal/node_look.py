@@ -102,7 +102,6 @@ due:
   returned: O(roles) is given
   type: list
   elements: str
-  sample: [efa]
 kept:
   description: What comparing nodes with each other needs, by the names of the roles' variables. Empty
     without V(slurm).

@@ -46,7 +46,6 @@ name:
   description: Name of the instance profile.
   returned: success
   type: str
-  sample: bert-us-west-2
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule

@@ -42,10 +42,8 @@ ansible_facts:
   description: What M(ansible.builtin.setup) returns.
   returned: success
   type: dict
-  sample: {"ansible_distribution": "Ubuntu"}
 waited:
   description: Seconds until the node had answered.
   returned: success
   type: float
-  sample: 12.5
 """

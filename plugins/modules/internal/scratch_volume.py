@@ -60,24 +60,20 @@ step:
   description: The first step that has to be taken.
   returned: success
   type: str
-  sample: create_array
 devices:
   description: The devices of that step.
   returned: success
   type: list
   elements: str
-  sample: [/dev/nvme1n1, /dev/nvme2n1]
 differs:
   description: Whether anything has to be changed, also where a task with its own V(changed_when) hides it.
   returned: success
   type: bool
-  sample: true
 missing_programs:
   description: The programs that the host lacks for it.
   returned: check mode
   type: list
   elements: str
-  sample: [mdadm]
 """
 
 import json

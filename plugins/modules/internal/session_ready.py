@@ -49,7 +49,6 @@ online:
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60006]
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule

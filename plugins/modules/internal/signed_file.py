@@ -81,12 +81,10 @@ path:
   description: The folder with the content of the archive, or the file in which the key is kept.
   returned: success
   type: str
-  sample: /tmp/archive.1x2y3z
 sha256:
   description: The checksum of the archive.
   returned: with O(archive), but in check mode
   type: str
-  sample: de183f333cfb58aeb7908a67bf9106985ba3ccb7f8638b851d2a0d8dbfacaec4
 """
 
 import os

@@ -48,7 +48,6 @@ written:
   returned: success
   type: list
   elements: str
-  sample: [/etc/slurm/slurm.conf]
 """
 
 import os
