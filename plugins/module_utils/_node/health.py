@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
@@ -26,8 +25,7 @@ Observed = Mapping[str, Any]
 Wanted = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One verdict: ``reason`` is a few words for Slurm, ``message`` a sentence for people with what to do."""
 
     name: str
@@ -36,9 +34,6 @@ class Check:
     wanted: Any = None
     reason: str = ""
     message: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _ok(name: str, found: Any, wanted: Any) -> Check:
@@ -308,6 +303,6 @@ def with_clock(
     """The checks with the clock's judged anew, now that the distance to the controller's is known."""
     seen = {"clock_synchronised": synchronised, "clock_offset": offset}
     return [
-        check_clock(seen, wanted).as_dict() if check["name"] == "clock" and check["result"] != SKIPPED else dict(check)
+        check_clock(seen, wanted)._asdict() if check["name"] == "clock" and check["result"] != SKIPPED else dict(check)
         for check in checks
     ]

@@ -71,16 +71,14 @@ def slurmd_limits(timeout: float) -> str:
 
 def lookups(peers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The first address of each name and the first name of each address, as a program on this node gets them."""
+    asks = {"name": socket.gethostbyname, "address": lambda address: socket.gethostbyaddr(address)[0]}
     found: dict[str, str] = {}
     for peer in peers:
-        try:
-            found[peer["name"]] = socket.gethostbyname(peer["name"])
-        except OSError:
-            found[peer["name"]] = ""
-        try:
-            found[peer["address"]] = socket.gethostbyaddr(peer["address"])[0]
-        except OSError:
-            found[peer["address"]] = ""
+        for key, ask in asks.items():
+            try:
+                found[peer[key]] = ask(peer[key])
+            except OSError:
+                found[peer[key]] = ""
     return found
 
 

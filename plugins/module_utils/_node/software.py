@@ -19,6 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
     ask,
     ask_neuron_ls,
     find_tool,
+    name_of,
     package_lines,
     users_of,
 )
@@ -69,10 +70,7 @@ def _environment(folder: str) -> dict[str, str]:
 def _owner(path: str) -> str:
     """The name of whom a folder belongs to, a number where it has none; empty where there is no folder."""
     try:
-        number = os.lstat(path).st_uid
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
+        return name_of(pwd.getpwuid, os.lstat(path).st_uid)
     except OSError:
         return ""
 

@@ -86,7 +86,7 @@ def services(module: AnsibleModule, wanted: Mapping[str, Iterable[str]]) -> dict
     return None if shown is None else services_of(shown, changed, time.time())
 
 
-def _name_of(table: Any, number: int) -> str:
+def name_of(table: Any, number: int) -> str:
     """The name of a user or group; the number where it has none."""
     try:
         return str(table(number)[0])
@@ -96,7 +96,7 @@ def _name_of(table: Any, number: int) -> str:
 
 def owner_of(status: os.stat_result) -> str:
     """Owner, group and mode as in ``root:root 0644``; numbers for an id without a name."""
-    owner = f"{_name_of(pwd.getpwuid, status.st_uid)}:{_name_of(grp.getgrgid, status.st_gid)}"
+    owner = f"{name_of(pwd.getpwuid, status.st_uid)}:{name_of(grp.getgrgid, status.st_gid)}"
     return f"{owner} {stat.S_IMODE(status.st_mode):04o}"
 
 

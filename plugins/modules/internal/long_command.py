@@ -14,13 +14,11 @@ description:
     10, 20, 40 and so on seconds that it goes on.
   - Costs the host nothing while it waits, unlike C(async) with C(poll), which starts a program there at each look.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
 attributes:
   check_mode:
     support: partial
     details: The command is skipped.
-  diff_mode:
-    support: none
   idempotent:
     support: none
 options:

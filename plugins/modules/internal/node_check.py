@@ -195,7 +195,7 @@ def main() -> None:
     except ValueError:
         module.fail_json(msg="node_check: nofile, memlock and the values of disk are numbers; give no units.")
     seen = observe(wanted)
-    checks = [check.as_dict() for check in judge(seen, wanted, wanted["skip"])]
+    checks = [check._asdict() for check in judge(seen, wanted, wanted["skip"])]
     identity = [wanted["instance_id"], seen["boot_id"], seen["kernel"], seen["packages"], seen["environment"]]
     about: dict[str, Any] = {
         "address": wanted["address"],

@@ -17,10 +17,7 @@ description:
   - With O(state=staying) those of the nodes are resumed that were drained for leaving, and nobody else's. One that was
     out of service before for another reason is drained for that one again.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   names:
     description: All nodes, in the order of their ranks; with O(state=staying) those that stay after all.

@@ -13,11 +13,8 @@ description:
     the path C(/trainium/REGION/CLUSTER/), by which teardown finds them.
   - A role or profile of that name elsewhere is not taken, and refused by IAM.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: Name of the cluster.

@@ -14,10 +14,7 @@ description:
     to the node. A node that was just launched needs a while until it answers; one that runs costs nothing more.
   - While it waits it says so every ten seconds.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   gather_subset:
     description: The facts to gather, as for M(ansible.builtin.setup).

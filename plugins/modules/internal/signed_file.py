@@ -17,13 +17,11 @@ description:
     the user can read, in one step. Nothing is unpacked, and nothing is left on the host, where the signature or the
     checksum is not that of the archive. Delete the folder when its content is not needed any more.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - ansible.builtin.files
 attributes:
   check_mode:
     details: An archive is not unpacked in check mode.
-  diff_mode:
-    support: none
   idempotent:
     details: Each run makes a new folder for O(archive).
 options:
