@@ -61,24 +61,14 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Know the variables of trainium, to which those of other roles refer
-  ansible.builtin.import_role:
-    name: trainium.cluster.trainium
-    tasks_from: variables
-
 - name: Know the variables of efa
   ansible.builtin.import_role:
     name: trainium.cluster.efa
     tasks_from: variables
 
-- name: Know the variables of neuron
-  ansible.builtin.import_role:
-    name: trainium.cluster.neuron
-    tasks_from: variables
-
-- name: Ask the node which of the two have something to do
+- name: Ask the node whether it has something to do
   trainium.cluster.internal.node_look:
-    roles: [efa, neuron]
+    roles: [efa]
   register: look
 
 - name: Configure EFA
