@@ -13,13 +13,12 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._node import monitoring
-from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
     ask_neuron_ls,
     file_line,
     owner_of,
-    package_lines,
+    packages,
     services,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import hardware_of, is_text_key, nodes_of
@@ -55,13 +54,6 @@ def _lines(paths: list[Path]) -> list[str]:
         elif path.is_symlink():
             lines.append(f"link {os.readlink(path)} {path}")
     return lines
-
-
-def _missing(module: AnsibleModule, names: list[str]) -> list[str]:
-    if not names:
-        return []
-    installed = parse_packages(package_lines(module, names))
-    return [name for name in names if name not in installed]
 
 
 def _ports(module: AnsibleModule, wanted: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -112,8 +104,9 @@ def service_state(module: AnsibleModule, options: dict[str, Any]) -> dict[str, A
     found = services(module, options["services"])
     if found is None:
         module.fail_json(msg="systemctl does not answer on this host: boot it with systemd 248 or newer.")
+    installed = packages(module, options["packages"])
     return {
-        "missing_packages": _missing(module, options["packages"]),
+        "missing_packages": [name for name in options["packages"] if name not in installed],
         "missing_programs": [path for path in options["programs"] if not os.access(path, os.X_OK)],
         "files": files,
         "services": found,

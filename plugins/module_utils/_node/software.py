@@ -20,7 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
     ask_neuron_ls,
     find_tool,
     name_of,
-    package_lines,
+    packages,
     users_of,
 )
 
@@ -75,12 +75,6 @@ def _owner(path: str) -> str:
         return ""
 
 
-def _packages(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, Any]]:
-    if not names:
-        return {}
-    return node_state.parse_packages(package_lines(module, names), read_text(VERSION_LOCKS).splitlines())
-
-
 def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     found = {}
     for file in (Path(APT) / "sources.list", *sorted(Path(APT, "sources.list.d").glob("*"))):
@@ -131,7 +125,7 @@ def hardware(module: AnsibleModule) -> dict[str, Any]:
 def software(module: AnsibleModule, options: dict[str, Any]) -> dict[str, Any]:
     """What is asked for by options as in SOFTWARE."""
     return {
-        "packages": _packages(module, options["packages"]),
+        "packages": packages(module, options["packages"], read_text(VERSION_LOCKS).splitlines()),
         "files": {path: _sha1(path) for path in options["files"]},
         "apt_sources": _apt_sources(options["apt_repositories"]),
         "environment": _environment(options["environment"] or ""),
