@@ -61,7 +61,7 @@ def paragraphs(description: str | list[str] | None) -> list[str]:
 
 def on_controller(meta: Spec) -> bool:
     """Whether the role works on the controller, whatever Linux that is."""
-    return any(platform["name"] == "GenericLinux" for platform in meta["platforms"])
+    return any(platform["name"] == "GenericLinux" for platform in meta.get("platforms", ()))
 
 
 def platforms(meta: Spec) -> str:

@@ -3,47 +3,34 @@
 
 from __future__ import annotations
 
+_ATTRIBUTES = r"""
+author:
+  - The trainium.cluster founders (@trainium)
+options: {}
+attributes:
+  check_mode:
+    description: Can run in check mode and return how it would change things, without changing them.
+    support: full
+  diff_mode:
+    description: Shows what was and what is, or would be, in diff mode.
+    support: %s
+  idempotent:
+    description: When run twice in a row with the same arguments, the second time changes nothing.
+    support: full
+"""
+
 
 class ModuleDocFragment:
     """A module names the attributes in which it differs.
 
-    C(trainium.cluster.attributes.info) is for modules that change nothing, C(trainium.cluster.attributes.aws), beside
-    one of the others, for those that call AWS.
+    C(trainium.cluster.attributes.info) is for modules that change nothing, C(trainium.cluster.attributes.no_diff) for
+    those that show no differences, and C(trainium.cluster.attributes.aws), beside one of the others, for those that
+    call AWS.
     """
 
-    DOCUMENTATION = r"""
-author:
-  - The trainium.cluster founders (@trainium)
-options: {}
-attributes:
-  check_mode:
-    description: Can run in check mode and return how it would change things, without changing them.
-    support: full
-  diff_mode:
-    description: Shows what was and what is, or would be, in diff mode.
-    support: full
-  idempotent:
-    description: When run twice in a row with the same arguments, the second time changes nothing.
-    support: full
-"""
-
-    INFO = r"""
-author:
-  - The trainium.cluster founders (@trainium)
-options: {}
-attributes:
-  check_mode:
-    description: Can run in check mode and return how it would change things, without changing them.
-    support: full
-  diff_mode:
-    description: Shows what was and what is, or would be, in diff mode.
-    support: N/A
-    details: Changes nothing.
-  idempotent:
-    description: When run twice in a row with the same arguments, the second time changes nothing.
-    support: full
-"""
-
+    DOCUMENTATION = _ATTRIBUTES % "full"
+    NO_DIFF = _ATTRIBUTES % "none"
+    INFO = _ATTRIBUTES % "N/A\n    details: Changes nothing."
     AWS = r"""
 options: {}
 attributes:

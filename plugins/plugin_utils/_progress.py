@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Run a module and show how far its waiting is while it runs. Private to this collection.
 
-The module appends JSON lines to a file (module_utils/_progress.py) and a thread shows them. Where module and controller
-share no file system the module just runs.
+The module appends JSON lines to a file (module_utils/_common/progress.py) and a thread shows them. Where module and
+controller share no file system the module just runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from ansible import constants
@@ -42,11 +43,11 @@ def progress_text(module: str, line: str) -> str:
 
 
 class Follower(threading.Thread):
-    """Shows each complete line of a file as it is written, until told to stop."""
+    """Shows each complete line of a file as it is written, while the block runs; there may be no file at first."""
 
-    def __init__(self, path: str, module: str, show: Callable[[str], None]) -> None:
+    def __init__(self, path: str | Path, show: Callable[[str], None]) -> None:
         super().__init__(daemon=True)
-        self._path, self._module, self._show = path, module, show
+        self._path, self._show = path, show
         self._stopped = threading.Event()
         self._read = 0
 
@@ -56,17 +57,19 @@ class Follower(threading.Thread):
 
     def catch_up(self) -> None:
         """Show what was written since the last look; half a line waits for its other half."""
-        with open(self._path, "rb") as stream:
+        with suppress(OSError), open(self._path, "rb") as stream:
             stream.seek(self._read)
             new = stream.read()
-        complete = new[: new.rfind(b"\n") + 1]
-        self._read += len(complete)
-        for line in complete.decode("utf-8", "replace").splitlines():
-            text = progress_text(self._module, line)
-            if text:
-                self._show(text)
+            complete = new[: new.rfind(b"\n") + 1]
+            self._read += len(complete)
+            for line in complete.decode("utf-8", "replace").splitlines():
+                self._show(line)
 
-    def finish(self) -> None:
+    def __enter__(self) -> Follower:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self.join()
         self.catch_up()
@@ -74,17 +77,19 @@ class Follower(threading.Thread):
 
 @contextmanager
 def followed(module: str, show: Callable[[str], None]) -> Iterator[str]:
-    """A fresh file whose lines are shown while the block runs."""
+    """The path of a file of which what a module tells there is shown while the block runs."""
+
+    def show_step(line: str) -> None:
+        text = progress_text(module, line)
+        if text:
+            show(text)
+
     folder = tempfile.mkdtemp(prefix="progress-", dir=constants.DEFAULT_LOCAL_TMP)
     path = os.path.join(folder, "progress")
-    with open(path, "w", encoding="utf-8"):
-        pass
-    follower = Follower(path, module, show)
-    follower.start()
     try:
-        yield path
+        with Follower(path, show_step):
+            yield path
     finally:
-        follower.finish()
         shutil.rmtree(folder, ignore_errors=True)
 
 

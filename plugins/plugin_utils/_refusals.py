@@ -38,7 +38,7 @@ class Example(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """``refusal`` gives the sentence or ''; ``examples`` are on docs/refusals.md, with what it says to them."""
+    """``refusal`` gives or raises the sentence, '' is none; docs/refusals.md shows it for the ``examples``."""
 
     refusal: Callable[[Any, Rule], str]
     examples: tuple[Example, ...]
@@ -46,25 +46,18 @@ class Subject(NamedTuple):
 
 
 def _mounts(value: Any, rule: Rule) -> str:
-    try:
-        mounts.plan_mounts(list(value), str(rule.get("region") or ""))
-    except TrainiumError as error:
-        return str(error)
+    mounts.plan_mounts(list(value), str(rule.get("region") or ""))
     return ""
 
 
 def _scratch(value: Any, rule: Rule) -> str:
-    wrong = _mounts([{"type": "bind", "source": "/", "path": value, "mode": rule.get("mode")}], {})
-    if not wrong and not _PLAIN_PATH.fullmatch(str(value)):
-        return (
-            f"{rule['variable']} {shown(value)} has other characters than letters, digits and /._-; choose a simpler "
-            "one, as /scratch."
-        )
-    return wrong
-
-
-def _mount_point(value: Any, rule: Rule) -> str:
-    return _scratch(value, {"variable": rule["variable"]})
+    mounts.plan_mounts([{"type": "bind", "source": "/", "path": value, "mode": rule.get("mode")}])
+    if _PLAIN_PATH.fullmatch(str(value)):
+        return ""
+    return (
+        f"{rule['variable']} {shown(value)} has other characters than letters, digits and /._-; choose a simpler one, "
+        "as /scratch."
+    )
 
 
 def _lustre_capacity(value: Any, rule: Rule) -> str:
@@ -141,52 +134,37 @@ def _sdk(value: Any, rule: Rule) -> str:
     )
     if (name, version) == ("Amazon", "2") and rule.get("dnf"):
         return "Amazon Linux 2 has no dnf, which Ansible needs to install packages; use an image with Ubuntu 24.04."
-    try:
-        sdk.plan(request)
-    except sdk.NeuronSdkError as error:
-        return f"{error}."
+    sdk.plan(request)
     return ""
 
 
 def _eks_release(value: Any, rule: Rule) -> str:
     """A release of EKS's Neuron image against ``sdk`` and ``kubernetes``; an empty one is chosen."""
     asked = str(rule.get("sdk") or ""), str(rule.get("kubernetes") or "")
-    try:
-        if value:
-            eks_images.check_release(str(value), *asked)
-        else:
-            eks_images.release_for(*asked)
-    except sdk.NeuronSdkError as error:
-        return f"{error}."
+    if value:
+        eks_images.check_release(str(value), *asked)
+    else:
+        eks_images.release_for(*asked)
     return ""
 
 
 def _dataset(value: Any, rule: Rule) -> str:
-    try:
-        dataset.source_kind(str(value))
-    except ValueError as error:
-        return f"{error}."
+    dataset.source_kind(str(value))
     return ""
 
 
 def _dataset_name(value: Any, rule: Rule) -> str:
-    try:
-        dataset.checked_name(str(value))
-    except ValueError as error:
-        return f"{error}."
+    dataset.checked_name(str(value))
     return ""
 
 
 def _checksums(value: Any, rule: Rule) -> str:
     if not isinstance(value, Mapping):
         return f"{rule['variable']} is '{shown(value)}'; use paths with their SHA-256."
-    try:
-        for path, text in value.items():
-            dataset.file_path(str(path))
-            if not dataset.checksum(str(text)):
-                return f"{rule['variable']} has no checksum for {shown(path)}; give its SHA-256."
-    except ValueError as error:
-        return f"{error}."
+    for path, text in value.items():
+        dataset.file_path(str(path))
+        if not dataset.checksum(str(text)):
+            return f"{rule['variable']} has no checksum for {shown(path)}; give its SHA-256."
     return ""
 
 
@@ -270,7 +248,7 @@ SUBJECTS: dict[str, Subject] = {
         frozenset({"mode"}),
     ),
     "mount_point": Subject(
-        _mount_point,
+        _scratch,
         (
             Example("a directory of the system", "/usr"),
             Example("a path that is not absolute", "shared"),
@@ -407,4 +385,7 @@ def refusal(rule: Rule, value: Any, host: str = "") -> str:
         return rules.refusal(rule, value, host)
     if rule.get("empty") and rules.is_empty(value):
         return ""
-    return subject.refusal(value, {**rule, "host": host})
+    try:
+        return subject.refusal(value, {**rule, "host": host})
+    except (TrainiumError, ValueError) as error:
+        return f"{str(error).rstrip('.')}."

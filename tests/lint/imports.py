@@ -42,7 +42,6 @@ EFFECTS = frozenset(
         "_dataset.lease_files",
         "_dataset.stage",
         "_ec2.waiting",
-        "_node.download",
         "_node.etc_hosts.look",
         "_node.gpg",
         "_node.observe",

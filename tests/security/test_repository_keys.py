@@ -196,7 +196,7 @@ def tasks(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 KEYRINGS = {
     "neuron": "__neuron_keyring",
     "shared_storage": "__shared_storage_key_file",
-    "monitoring": "pinned.asc",
+    "monitoring": "__monitoring_grafana_keyring",
 }
 
 
@@ -205,10 +205,11 @@ def test_every_role_keeps_what_gpg_exports(role: str, keyring: str) -> None:
     found = []
     for file in sorted((REPOSITORY / "roles" / role / "tasks").glob("*.yml")):
         found += tasks(yaml.safe_load(file.read_text(encoding="utf-8")) or [])
+    # In check mode it only looks.
     pinned = [
         task["trainium.cluster.internal.signed_file"]
         for task in found
-        if "trainium.cluster.internal.signed_file" in task
+        if "trainium.cluster.internal.signed_file" in task and not task.get("check_mode")
     ]
     assert [keyring in task["dest"] for task in pinned] == [True]
     # rpm takes the key from the file that was kept, never from an address.

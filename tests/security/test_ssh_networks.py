@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.filter.wide_networks import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.ec2 import FilterModule
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import wide_networks
 from hypothesis import given
 from hypothesis import strategies as st

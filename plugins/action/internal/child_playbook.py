@@ -16,9 +16,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import shortened
 from ansible_collections.trainium.cluster.plugins.plugin_utils._patient import tell
 from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import printable
+from ansible_collections.trainium.cluster.plugins.plugin_utils._progress import Follower
 
-SECONDS_BETWEEN_LOOKS = 0.5
 # After SIGINT it gives its lease back; a worker that hangs does not end by that.
 SECONDS_TO_END = 60
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # prctl(2)
@@ -68,13 +67,20 @@ class ActionModule(ActionBase):
             return {**result, "skipped": True, "changed": False}
         seconds, log = max(1, arguments["timeout"]), Path(arguments["log"])
         log.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        # What an earlier run left is no word of this one.
+        log.unlink(missing_ok=True)
         began = time.monotonic()
-        with _written(arguments["variables"]) as variables, _Shown(log, tell):
+        with _written(arguments["variables"]) as variables, Follower(log, _show):
             code = run_limited(command(arguments["playbook"], variables, dict(context.CLIARGS)), log, seconds)
         result.update(rc=code, seconds=round(time.monotonic() - began, 1), changed=True)
         if code:
             result.update(failed=True, msg=reason(log, Path(arguments["playbook"]).stem, code, seconds))
         return result
+
+
+def _show(line: str) -> None:
+    if line.strip():
+        tell(f"  | {line}")
 
 
 def command(playbook: str, variables: str, own: dict[str, Any]) -> list[str]:
@@ -175,37 +181,3 @@ def _written(variables: dict[str, Any]) -> Iterator[str]:
         yield path
     finally:
         os.unlink(path)
-
-
-class _Shown(threading.Thread):
-    """Shows the lines of a file as they come."""
-
-    def __init__(self, path: Path, show: Callable[[str], None]) -> None:
-        super().__init__(daemon=True)
-        self._path, self._show, self._read = path, show, 0
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        while not self._over.wait(SECONDS_BETWEEN_LOOKS):
-            self._catch_up()
-
-    def _catch_up(self) -> None:
-        with contextlib.suppress(OSError), self._path.open("rb") as stream:
-            stream.seek(self._read)
-            new = stream.read()
-            complete = new[: new.rfind(b"\n") + 1]
-            self._read += len(complete)
-            for line in complete.decode("utf-8", "replace").splitlines():
-                if line.strip():
-                    self._show(f"  | {printable(line)}")
-
-    def __enter__(self) -> _Shown:
-        # What an earlier run left is no word of this one.
-        self._path.unlink(missing_ok=True)
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
-        self._catch_up()

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Asks a node once for all that several roles decide by, and decides with the roles' own expressions."""
+"""Asks a node once for all that a role or several decide by, and decides with the roles' own expressions."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ ASKS = {
     "neuron": ("software", "__neuron_node"),
     "neuron_venv": ("software", "__neuron_venv_node"),
     "slurm": ("services", "__slurm_found"),
+    "monitoring": ("services", "__monitoring_found"),
 }
 # What the nodes of a cluster are compared by.
 KEPT = {
@@ -41,7 +42,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         variables = task_vars or {}
         result: dict[str, Any] = super().run(tmp, variables)
-        roles = list(self._task.args.get("roles") or [])
+        alone = self._task.args.get("role")
+        roles = [alone] if alone else list(self._task.args.get("roles") or [])
         unknown = [role for role in roles if role not in ASKS]
         if unknown:
             raise AnsibleActionFail(f"node_look does not know what {unknown[0]} asks; name {', '.join(ASKS)}.")
@@ -57,13 +59,15 @@ class ActionModule(ActionBase):
             return {**result, **answer}
         # What a node says is no template, and the names are ours.
         said = {variable: wrap_var(found[variable]) for option in options.values() for variable in option}
+        answer = {name: value for name, value in answer.items() if name != "found"}
+        if alone:
+            return {**result, **answer, **said[ASKS[alone][1]]}
         known = {**variables, **said}
         due = [role for role in roles if boolean(self._value(f"__{role}_due", role, known), strict=False)]
         kept = {}
         for role in roles:
             for name, asked in KEPT.get(role, {}).items():
                 kept[name] = plain(self._value(asked, role, known))
-        answer = {name: value for name, value in answer.items() if name != "found"}
         return {**result, **answer, "due": due, "kept": kept}
 
     def _value(self, name: str, role: str, variables: dict[str, Any]) -> Any:

@@ -57,3 +57,16 @@ def staged(module: Any, content: bytes) -> str:
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
     return temporary
+
+
+def read_text(path: str | Path) -> str:
+    """A file's text; empty where it is not there or may not be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def difference(path: str | Path, before: str, after: str) -> dict[str, str]:
+    """What changes in a file, for a module's diff mode."""
+    return {"before": before, "after": after, "before_header": str(path), "after_header": str(path)}

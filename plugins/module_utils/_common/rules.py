@@ -167,29 +167,12 @@ def _numbers_by(pattern: str) -> Callable[[Any, Rule], bool]:
     return fits
 
 
-def _identifier(value: Any, rule: Rule) -> bool:
-    """Ids of EC2 have 8 or 17 hexadecimal digits."""
-    return isinstance(value, str) and re.fullmatch(rf"{rule['prefix']}-[0-9a-f]{{8,17}}", value) is not None
-
-
 def _time_limit(value: Any, _rule: Rule) -> bool:
     return is_unlimited(str(value)) or (isinstance(value, (str, int)) and bool(seconds_of(str(value))))
 
 
 def _pattern(value: Any, rule: Rule) -> bool:
     return isinstance(value, (str, int, float)) and re.fullmatch(rule["pattern"], str(value)) is not None
-
-
-def _one_of(value: Any, rule: Rule) -> bool:
-    return value in rule["values"]
-
-
-def _fingerprint(value: Any, _rule: Rule) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[0-9A-Fa-f]{40}", value.replace(" ", "")) is not None
-
-
-def _keys(value: Any, rule: Rule) -> bool:
-    return isinstance(value, Mapping) and set(value) <= set(rule["known"])
 
 
 def _settings(value: Any, _rule: Rule) -> bool:
@@ -207,7 +190,11 @@ _NAME = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 KINDS: dict[str, Kind] = {
     "text": Kind(lambda value, _rule: is_line(value), _always("text on one line")),
     "pattern": Kind(_pattern, lambda rule: str(rule.get("wanted", "")), frozenset({"pattern"})),
-    "one_of": Kind(_one_of, lambda rule: f"one of {', '.join(map(str, rule['values']))}", frozenset({"values"})),
+    "one_of": Kind(
+        lambda value, rule: value in rule["values"],
+        lambda rule: f"one of {', '.join(map(str, rule['values']))}",
+        frozenset({"values"}),
+    ),
     "whole": Kind(_whole, lambda rule: f"a whole number{_range(rule)}", frozenset({"minimum", "maximum"})),
     "number": Kind(
         lambda value, rule: _in_range(number_of(value), rule),
@@ -239,17 +226,19 @@ KINDS: dict[str, Kind] = {
     "cluster_tag": Kind(_matches(r"[^*?\s]{1,256}"), _always("the value of the tag trainium:cluster, without * and ?")),
     "region": Kind(_matches(r"[a-z]{2,}(-[a-z]+)+-[0-9]+"), _always("a region of AWS such as us-west-2")),
     "instance_type": Kind(_matches(r"[a-z][a-z0-9-]*\.[a-z0-9-]+"), _always("an instance type such as trn1.32xlarge")),
-    "id": Kind(_identifier, lambda rule: f"an id such as {rule['prefix']}-0123456789abcdef0", frozenset({"prefix"})),
+    # Ids of EC2 have 8 or 17 hexadecimal digits.
+    "id": Kind(
+        lambda value, rule: _matches(rf"{rule['prefix']}-[0-9a-f]{{8,17}}")(value, rule),
+        lambda rule: f"an id such as {rule['prefix']}-0123456789abcdef0",
+        frozenset({"prefix"}),
+    ),
     # AWS: up to 255 ASCII characters (CreateKeyPair).
     "key_name": Kind(_matches(r"[!-~]([ -~]{0,253}[!-~])?"), _always("at most 255 ASCII characters")),
     # A name as useradd makes it, of a directory service, or a number.
     "user": Kind(_matches(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}"), _always("a user name without spaces")),
-    "fingerprint": Kind(_fingerprint, _always("the fingerprint of a key, 40 hexadecimal digits")),
+    "fingerprint": Kind(_matches(r" *([0-9A-Fa-f] *){40}"), _always("the fingerprint of a key, 40 hexadecimal digits")),
     "sha256": Kind(
-        lambda value, rule: (
-            isinstance(value, str)
-            and re.fullmatch(rf"{'(sha256:)?' if rule.get('prefixed') else ''}[0-9A-Fa-f]{{64}}", value) is not None
-        ),
+        lambda value, rule: _matches(f"{'(sha256:)?' if rule.get('prefixed') else ''}[0-9A-Fa-f]{{64}}")(value, rule),
         _always("a SHA-256, 64 hexadecimal digits"),
         frozenset({"prefixed"}),
     ),
@@ -284,7 +273,11 @@ KINDS: dict[str, Kind] = {
         _always("instance types with US dollars an hour, {trn1.32xlarge: 21.5}"),
     ),
     "space": Kind(_numbers_by(r"/.*"), _always("absolute paths with GiB, {/var: 2}")),
-    "keys": Kind(_keys, lambda rule: f"no keys but {', '.join(rule['known'])}", frozenset({"known"})),
+    "keys": Kind(
+        lambda value, rule: isinstance(value, Mapping) and set(value) <= set(rule["known"]),
+        lambda rule: f"no keys but {', '.join(rule['known'])}",
+        frozenset({"known"}),
+    ),
     "settings": Kind(_settings, _always("names of letters and digits with values on one line")),
     # Already decided by an expression of the table: the value is whether it may be so.
     "condition": Kind(lambda value, _rule: value is True or str(value).lower() == "true", _always("")),

@@ -47,9 +47,7 @@ def own_tags(params: Mapping[str, Any]) -> dict[str, str]:
 def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called: str) -> None:
     """Refuse what carries another cluster's tag, or none, or another owner's: it is somebody else's.
 
-    Args:
-        tags: those that it has; None where there is nothing of the name.
-        params: ``cluster_name``, and ``owner`` where one is given.
+    ``tags``: None where there is nothing of the name. ``params``: ``cluster_name``, and ``owner`` where one is given.
     """
     if tags is None:
         return

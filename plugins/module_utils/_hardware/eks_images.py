@@ -64,10 +64,7 @@ def _fitting(release: Release, kubernetes: str) -> Iterator[str]:
 
 
 def release_for(sdk: str, kubernetes: str) -> str:
-    """The newest release of the image with a driver for an SDK.
-
-    Raises:
-        NeuronSdkError: there is none that is known.
+    """The newest release of the image with a driver for an SDK. Raises NeuronSdkError where none is known.
 
     >>> release_for("2.29.1", "1.34")
     '1.34.9-20260625'

@@ -152,8 +152,7 @@ def torchvision_of(torch: str) -> str:
 def plan(request: Request) -> Plan:
     """The versions for a request.
 
-    Raises:
-        NeuronSdkError: the release or the system is not known, or they and the rest do not fit together.
+    Raises NeuronSdkError where the release or the system is not known, or they and the rest do not fit together.
     """
     system = find_system(request.distribution, request.version)
     if system is None:

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 # deb [options] URI suite components; an option's value holds no bracket.
 LINE = re.compile(r"^\s*deb(-src)?\s+(\[[^\]]*\]\s+)?(?P<uri>\S+)\s")
-FIELD = re.compile(r"^uris\s*:", re.IGNORECASE)
+# A field goes on in lines that begin with a space, between which there may be comments.
+FIELD = re.compile(r"^uris[ \t]*:(?P<words>.*(?:\n(?:#.*\n)*[ \t].*)*)", re.IGNORECASE | re.MULTILINE)
 
 
 def without(text: str, uris: Iterable[str], paragraphs: bool) -> str:
@@ -43,40 +44,12 @@ def _paragraphs_without(text: str, unwanted: set[str]) -> str:
     """A paragraph of several repositories keeps the others."""
     kept = []
     for paragraph in re.split(r"\n(?:[ \t]*\n)+", text):
-        uris = _uris(paragraph)
+        fields = "\n".join(field["words"] for field in FIELD.finditer(paragraph))
+        uris = [uri for line in fields.split("\n") if not line.startswith("#") for uri in line.split()]
         others = [uri for uri in uris if _plain(uri) not in unwanted]
         if len(others) == len(uris):
             kept.append(paragraph)
         elif others:
-            kept.append(_with_uris(paragraph, others))
+            line = f"URIs: {' '.join(others)}"
+            kept.append(FIELD.sub(lambda _field, line=line: line, paragraph))
     return "\n\n".join(kept)
-
-
-def _uris(paragraph: str) -> list[str]:
-    """The words of the field URIs, which may go on in lines that begin with a space."""
-    found: list[str] = []
-    inside = False
-    for line in paragraph.splitlines():
-        if line.startswith("#"):
-            continue
-        inside = line[:1] in (" ", "\t") if inside else False
-        if FIELD.match(line):
-            inside = True
-            line = line.partition(":")[2]
-        if inside:
-            found += line.split()
-    return found
-
-
-def _with_uris(paragraph: str, uris: list[str]) -> str:
-    """The paragraph with other repositories in its field URIs."""
-    lines: list[str] = []
-    inside = False
-    for line in paragraph.splitlines():
-        inside = inside and line[:1] in (" ", "\t")
-        if FIELD.match(line):
-            inside = True
-            lines.append(f"URIs: {' '.join(uris)}")
-        elif not inside:
-            lines.append(line)
-    return "\n".join(lines)

@@ -73,11 +73,8 @@ def parse_gloo(text: str) -> dict[str, Any]:
             found = json.loads(line[start:])["all_reduce"]
             if not found["correct"]:
                 return {"error": "the all-reduce gave a wrong sum"}
-            return {
-                "bus_bandwidth": float(found["bus_bandwidth"]),
-                "bytes": int(found["bytes"]),
-                "microseconds": float(found["microseconds"]),
-            }
+            kinds = {"bus_bandwidth": float, "bytes": int, "microseconds": float}
+            return {name: kind(found[name]) for name, kind in kinds.items()}
         except (ValueError, KeyError, TypeError):
             break
     return {"error": "the all-reduce printed no result"}
@@ -121,11 +118,8 @@ def result_of(
     if not plan["wanted"]:
         return {"kind": plan["kind"], "skipped": plan["problem"]}
     if plan["problem"]:
-        return {
-            **base,
-            "passed": False,
-            "message": f"{plan['problem']}; install what is missing or set acceptance_collective.",
-        }
+        message = f"{plan['problem']}; install what is missing or set acceptance_collective."
+        return {**base, "passed": False, "message": message}
     if not plan["due"]:
         return {**base, **plan["known"]}
     if dry or not outcome:

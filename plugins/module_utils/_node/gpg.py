@@ -20,10 +20,8 @@ def _ring_of(module: AnsibleModule, key: str, fingerprint: str) -> Iterator[list
     """The command of gpg with a ring that holds the pinned key and nothing else.
 
     What gpg imported is judged, not the file: programs do not agree on what a file of keys is. apt takes every block
-    in ASCII armour whatever its label says, and gpg only those that are labelled as keys.
-
-    Raises:
-        SignatureError: the file holds a secret key or another key, or the pinned key has expired or was revoked.
+    in ASCII armour whatever its label says, and gpg only those that are labelled as keys. Raises SignatureError where
+    the file holds a secret key or another key, or the pinned key has expired or was revoked.
     """
     name = os.path.basename(key)
     home = tempfile.mkdtemp(dir=module.tmpdir)
@@ -43,11 +41,7 @@ def _ring_of(module: AnsibleModule, key: str, fingerprint: str) -> Iterator[list
 def pinned_key(module: AnsibleModule, key: str, fingerprint: str) -> str:
     """The pinned key in ASCII armour, as gpg writes it; nothing else that was in the file is in it.
 
-    Args:
-        key: path of the public key, binary or with ASCII armour.
-
-    Raises:
-        SignatureError: the file must not be trusted.
+    ``key`` is a path, of what is binary or in ASCII armour. Raises SignatureError for what must not be trusted.
     """
     with _ring_of(module, key, fingerprint) as gpg:
         # Without the signatures of others on it, which a key server may add to at any time.
@@ -62,14 +56,9 @@ def pinned_key(module: AnsibleModule, key: str, fingerprint: str) -> str:
 
 
 def verify(module: AnsibleModule, key: str, fingerprint: str, file: str, signature: str) -> None:
-    """Check that a key file holds the pinned key, and that it signed a file.
+    """Check that a key file holds the pinned key, and that it signed a file; ``signature`` is the detached one.
 
-    Args:
-        key: path of the public key, binary or with ASCII armour.
-        file, signature: paths of what was signed, and of its detached signature.
-
-    Raises:
-        SignatureError: key or signature must not be trusted.
+    All of them are paths. Raises SignatureError for a key or signature that must not be trusted.
     """
     with _ring_of(module, key, fingerprint) as gpg:
         options = ["--status-fd", "1", "--verify", signature, file]
@@ -78,11 +67,7 @@ def verify(module: AnsibleModule, key: str, fingerprint: str, file: str, signatu
 
 
 def verify_checksum(module: AnsibleModule, file: str, wanted: str) -> str:
-    """The SHA-256 of a file.
-
-    Raises:
-        SignatureError: it is not the wanted one, where one is wanted.
-    """
+    """The SHA-256 of a file. Raises SignatureError where another one is wanted."""
     found = str(module.sha256(file))
     if wanted and found != wanted.lower():
         raise openpgp.SignatureError(

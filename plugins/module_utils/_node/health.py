@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
@@ -26,8 +25,7 @@ Observed = Mapping[str, Any]
 Wanted = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One verdict: ``reason`` is a few words for Slurm, ``message`` a sentence for people with what to do."""
 
     name: str
@@ -36,9 +34,6 @@ class Check:
     wanted: Any = None
     reason: str = ""
     message: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def _ok(name: str, found: Any, wanted: Any) -> Check:
@@ -76,25 +71,16 @@ def check_devices(observed: Observed, wanted: Wanted) -> Check:
     number = number if number is not None else known.devices if known else None
     if not number:
         return _skip(name, f"no Neuron devices are known of for {kind}")
-    tool = observed.get("neuron_ls")
+    tool, advice = observed.get("neuron_ls"), "reload the driver, or stop and start the instance"
     if not tool or not tool["found"]:
-        return _fail(
-            name, 0, number, f"no neuron-ls to see {number} Neuron devices", "install aws-neuronx-tools on the node"
-        )
+        reason = f"no neuron-ls to see {number} Neuron devices"
+        return _fail(name, 0, number, reason, "install aws-neuronx-tools on the node")
     if not tool["ended"]:
-        return _fail(name, 0, number, "neuron-ls hangs", "reload the driver, or stop and start the instance")
-    cores = devices_of(tool["out"])
-    found = len(cores) if cores else 0
+        return _fail(name, 0, number, "neuron-ls hangs", advice)
+    found = len(devices_of(tool["out"]) or ())
     if found < number:
         reason = f"{found} of {number} Neuron devices"
-        return _fail(
-            name,
-            found,
-            number,
-            reason,
-            "reload the driver, or stop and start the instance",
-            f"neuron-ls shows {reason}",
-        )
+        return _fail(name, found, number, reason, advice, f"neuron-ls shows {reason}")
     return _ok(name, found, number)
 
 
@@ -112,14 +98,8 @@ def check_cores(observed: Observed, wanted: Wanted) -> Check:
     poor = [index for index, count in enumerate(cores) if count != full]
     if poor:
         reason = f"{sum(cores)} of {total} NeuronCores"
-        return _fail(
-            name,
-            sum(cores),
-            total,
-            reason,
-            "stop and start the instance",
-            f"Neuron device {', '.join(map(str, poor))} shows other than {full} NeuronCores ({reason})",
-        )
+        where = f"Neuron device {', '.join(map(str, poor))} shows other than {full} NeuronCores ({reason})"
+        return _fail(name, sum(cores), total, reason, "stop and start the instance", where)
     return _ok(name, sum(cores), total)
 
 
@@ -158,13 +138,8 @@ def check_driver(observed: Observed, _wanted: Wanted) -> Check:
     if not loaded:
         return _fail(name, "not loaded", version, f"Neuron driver {version} is not loaded", "run modprobe neuron")
     if loaded != version:
-        return _fail(
-            name,
-            loaded,
-            version,
-            f"Neuron driver {loaded} runs, {version} is installed",
-            "reload the module neuron or reboot the node",
-        )
+        reason = f"Neuron driver {loaded} runs, {version} is installed"
+        return _fail(name, loaded, version, reason, "reload the module neuron or reboot the node")
     return _ok(name, loaded, version)
 
 
@@ -308,6 +283,6 @@ def with_clock(
     """The checks with the clock's judged anew, now that the distance to the controller's is known."""
     seen = {"clock_synchronised": synchronised, "clock_offset": offset}
     return [
-        check_clock(seen, wanted).as_dict() if check["name"] == "clock" and check["result"] != SKIPPED else dict(check)
+        check_clock(seen, wanted)._asdict() if check["name"] == "clock" and check["result"] != SKIPPED else dict(check)
         for check in checks
     ]

@@ -9,12 +9,17 @@ import platform
 import socket
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common import commands
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import ARGUMENTS, devices_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health import parse_properties
+from ansible_collections.trainium.cluster.plugins.module_utils._node.state import (
+    DPKG_FORMAT,
+    RPM_FORMAT,
+    parse_packages,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import parse_mountinfo
 
 PACKAGES = (
@@ -27,29 +32,17 @@ PACKAGES = (
 )
 
 
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
-
-
 def packages(timeout: float) -> dict[str, str]:
     """Installed packages of Neuron and EFA with their versions, by dpkg where it is there, else by rpm."""
-    reply = commands.run(
-        ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package} ${Version}\n", *PACKAGES], timeout
-    )
-    if reply.found:
-        rows = [line.split() for line in reply.out.splitlines()]
-        return {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "installed"}
-    reply = commands.run(["rpm", "--query", "--queryformat=%{NAME} %{VERSION}-%{RELEASE}\n", *PACKAGES], timeout)
-    rows = [line.split() for line in reply.out.splitlines()]
-    return {row[0]: row[1] for row in rows if len(row) == 2 and row[0] in PACKAGES}
+    reply = commands.run(["dpkg-query", "--show", f"--showformat={DPKG_FORMAT}", *PACKAGES], timeout)
+    if not reply.found:
+        reply = commands.run(["rpm", "--query", f"--queryformat={RPM_FORMAT}", *PACKAGES], timeout)
+    return {name: package["version"] for name, package in parse_packages(reply.out).items()}
 
 
 def driver_version(timeout: float) -> str:
     """The version of the driver that runs, else of the one that would be loaded; '' for none."""
-    loaded = _text("/sys/module/neuron/version")
+    loaded = read_text("/sys/module/neuron/version").strip()
     if loaded:
         return loaded
     reply = commands.run(["modinfo", "-F", "version", "neuron"], timeout)
@@ -73,21 +66,19 @@ def slurmd_limits(timeout: float) -> str:
     """The limits that jobs inherit: those of the running slurmd itself, since a unit may ask for more than it gets."""
     reply = commands.run(["systemctl", "show", "slurmd", "--property=MainPID"], timeout)
     number = parse_properties(reply.out).get("MainPID", "0")
-    return _text(f"/proc/{number}/limits") if number.isdigit() and int(number) else ""
+    return read_text(f"/proc/{number}/limits") if number.isdigit() and int(number) else ""
 
 
 def lookups(peers: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The first address of each name and the first name of each address, as a program on this node gets them."""
+    asks = {"name": socket.gethostbyname, "address": lambda address: socket.gethostbyaddr(address)[0]}
     found: dict[str, str] = {}
     for peer in peers:
-        try:
-            found[peer["name"]] = socket.gethostbyname(peer["name"])
-        except OSError:
-            found[peer["name"]] = ""
-        try:
-            found[peer["address"]] = socket.gethostbyaddr(peer["address"])[0]
-        except OSError:
-            found[peer["address"]] = ""
+        for key, ask in asks.items():
+            try:
+                found[peer[key]] = ask(peer[key])
+            except OSError:
+                found[peer[key]] = ""
     return found
 
 
@@ -105,7 +96,7 @@ def free_space(paths: Iterable[str]) -> dict[str, int | None]:
 
 def mount_points() -> list[str]:
     """Where something is mounted, as the kernel tells it: no file system is asked, as a dead one never answers."""
-    return list(parse_mountinfo(_text("/proc/self/mountinfo")))
+    return list(parse_mountinfo(read_text("/proc/self/mountinfo")))
 
 
 def _neuron_ls(timeout: float, folders: list[str]) -> dict[str, Any]:
@@ -134,7 +125,7 @@ def observe(wanted: Mapping[str, Any]) -> dict[str, Any]:
         "mounts": [] if "mounts" in skip or not wanted.get("mounts") else mount_points(),
         "slurmd_limits": "" if {"nofile", "memlock"} <= skip else slurmd_limits(timeout),
         "lookups": {} if "names" in skip else lookups(wanted["names"]),
-        "boot_id": _text("/proc/sys/kernel/random/boot_id"),
+        "boot_id": read_text("/proc/sys/kernel/random/boot_id").strip(),
         "kernel": platform.release(),
         "environment": sorted(
             os.path.basename(path)

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What the services of a node are made of, for the modules service_info and node_look."""
+"""What the services of a node are made of, for the module node_look."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._node import monitoring
-from ansible_collections.trainium.cluster.plugins.module_utils._node.state import parse_packages
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import (
     ask,
     ask_neuron_ls,
     file_line,
     owner_of,
-    package_lines,
+    packages,
     services,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.host import hardware_of, is_text_key, nodes_of
@@ -56,21 +56,6 @@ def _lines(paths: list[Path]) -> list[str]:
     return lines
 
 
-def _missing(module: AnsibleModule, names: list[str]) -> list[str]:
-    if not names:
-        return []
-    installed = parse_packages(package_lines(module, names))
-    return [name for name in names if name not in installed]
-
-
-def _unit(pid: int) -> str:
-    try:
-        return monitoring.unit_of(Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8"))
-    except OSError:
-        # The process has ended, or is not to be seen.
-        return ""
-
-
 def _ports(module: AnsibleModule, wanted: dict[str, str]) -> dict[str, dict[str, Any]]:
     if not wanted:
         return {}
@@ -78,7 +63,9 @@ def _ports(module: AnsibleModule, wanted: dict[str, str]) -> dict[str, dict[str,
     if shown is None:
         module.fail_json(msg="ss cannot be run on this host: install the package iproute2 (or iproute).")
     listeners = monitoring.listeners_of(shown or "")
-    return monitoring.ports_of(wanted, listeners, {found.pid: _unit(found.pid) for found in listeners})
+    # Of a process that has ended, or is not to be seen, there is no unit.
+    units = {found.pid: monitoring.unit_of(read_text(f"/proc/{found.pid}/cgroup")) for found in listeners}
+    return monitoring.ports_of(wanted, listeners, units)
 
 
 def _environment(path: str) -> dict[str, str]:
@@ -117,8 +104,9 @@ def service_state(module: AnsibleModule, options: dict[str, Any]) -> dict[str, A
     found = services(module, options["services"])
     if found is None:
         module.fail_json(msg="systemctl does not answer on this host: boot it with systemd 248 or newer.")
+    installed = packages(module, options["packages"])
     return {
-        "missing_packages": _missing(module, options["packages"]),
+        "missing_packages": [name for name in options["packages"] if name not in installed],
         "missing_programs": [path for path in options["programs"] if not os.access(path, os.X_OK)],
         "files": files,
         "services": found,

@@ -15,8 +15,7 @@ class SignatureError(TrainiumError):
 def normalise(fingerprint: str) -> str:
     """A fingerprint as 40 capital hexadecimal digits.
 
-    Raises:
-        SignatureError: it is no fingerprint; a short key id, which anybody can forge, is none.
+    Raises SignatureError for what is none, such as a short key id, which anybody can forge.
     """
     digits = re.sub(r"[\s:]", "", fingerprint).upper()
     if not re.fullmatch(r"[0-9A-F]{40}|[0-9A-F]{64}", digits):
@@ -38,8 +37,7 @@ _SECRET_KEYS_READ = 10
 def check_import(status: str, name: str) -> None:
     """Check the status lines of ``gpg --status-fd 1 --import``.
 
-    Raises:
-        SignatureError: there is a secret key in the file, or gpg could not read it.
+    Raises SignatureError where there is a secret key in the file, or gpg could not read it.
     """
     results = [line for line in _status(status) if line[0] == "IMPORT_RES" and len(line) > _SECRET_KEYS_READ]
     if not results:
@@ -53,8 +51,7 @@ def check_import(status: str, name: str) -> None:
 def check_key(listing: str, fingerprint: str, name: str) -> None:
     """Check the keys that were in a file, as ``gpg --list-keys --with-colons`` lists them after the import.
 
-    Raises:
-        SignatureError: another key than the pinned one was in the file, or the key has expired or was revoked.
+    Raises SignatureError where another key than the pinned one was in it, or that has expired or was revoked.
     """
     wanted = normalise(fingerprint)
     primary: list[tuple[str, str]] = []
@@ -100,8 +97,7 @@ _REFUSALS = {
 def check_signature(status: str, fingerprint: str, name: str) -> None:
     """Check the status lines of ``gpg --status-fd 1 --verify``.
 
-    Raises:
-        SignatureError: the file was not signed with the pinned key, or the signature is not good.
+    Raises SignatureError where the file was not signed with the pinned key, or the signature is not good.
     """
     wanted = normalise(fingerprint)
     lines = _status(status)

@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""What of Neuron's and EFA's software and hardware a node has, for the modules node_info and node_look."""
+"""What of Neuron's and EFA's software and hardware a node has, for the module node_look."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_text
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.fi_info import domains_of
 from ansible_collections.trainium.cluster.plugins.module_utils._node import state as node_state
 from ansible_collections.trainium.cluster.plugins.module_utils._node.apt_sources import without
@@ -18,7 +19,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
     ask,
     ask_neuron_ls,
     find_tool,
-    package_lines,
+    name_of,
+    packages,
     users_of,
 )
 
@@ -35,14 +37,6 @@ APT = "/etc/apt"
 # ParallelCluster configures the interfaces itself (configure_nw_interface.sh of its cookbook, which also switches the
 # DLAMI's helper off); the other file is that of the package amazon-ec2-net-utils.
 ROUTERS = {"ParallelCluster": "/etc/parallelcluster/cfnconfig", "amazon-ec2-net-utils": "/usr/bin/setup-policy-routes"}
-
-
-def _text(path: str) -> str:
-    """A file's text; empty where it is not there or may not be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _sha1(path: str) -> str:
@@ -66,9 +60,9 @@ def _environment(folder: str) -> dict[str, str]:
         return {"python": "", "digest": "", "note": "", "owner": owner}
     installed = sorted(entry.name for entry in root.glob("lib/python3*/site-packages/*.dist-info"))
     return {
-        "python": node_state.parse_python_version(_text(f"{folder}/pyvenv.cfg")),
+        "python": node_state.parse_python_version(read_text(f"{folder}/pyvenv.cfg")),
         "digest": hashlib.sha256("\n".join(installed).encode()).hexdigest(),
-        "note": _text(f"{folder}/.trainium").strip(),
+        "note": read_text(f"{folder}/.trainium").strip(),
         "owner": owner,
     }
 
@@ -76,23 +70,9 @@ def _environment(folder: str) -> dict[str, str]:
 def _owner(path: str) -> str:
     """The name of whom a folder belongs to, a number where it has none; empty where there is no folder."""
     try:
-        number = os.lstat(path).st_uid
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
+        return name_of(pwd.getpwuid, os.lstat(path).st_uid)
     except OSError:
         return ""
-
-
-def _packages(module: AnsibleModule, names: list[str]) -> dict[str, dict[str, Any]]:
-    if not names:
-        return {}
-    return node_state.parse_packages(package_lines(module, names), _text(VERSION_LOCKS).splitlines())
-
-
-def _kernel() -> dict[str, Any]:
-    release = platform.release()
-    return {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")}
 
 
 def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
@@ -100,25 +80,21 @@ def _apt_sources(repositories: list[str]) -> dict[str, dict[str, str]]:
     for file in (Path(APT) / "sources.list", *sorted(Path(APT, "sources.list.d").glob("*"))):
         # Apt reads no file with another ending.
         if repositories and file.suffix in (".list", ".sources"):
-            text = _text(str(file))
+            text = read_text(file)
             left = without(text, repositories, file.suffix == ".sources")
             if left != text:
                 found[str(file)] = {"text": text, "without": left}
     return found
 
 
-def _policy_routing() -> str:
-    return next((name for name, file in ROUTERS.items() if os.path.exists(file)), "")
-
-
 def _efa(module: AnsibleModule) -> dict[str, Any]:
     addresses = ask(module, "ip", "-4", "-oneline", "address", "show", "scope", "global") or ""
     return {
-        "installer": node_state.parse_efa_packages(_text("/opt/amazon/efa_installed_packages")),
+        "installer": node_state.parse_efa_packages(read_text("/opt/amazon/efa_installed_packages")),
         "fi_info": find_tool(module, "fi_info") or "",
         "interfaces": len(domains_of(ask(module, "fi_info", "-p", "efa", "-t", "FI_EP_RDM") or "")),
         "addresses": len({line.split()[1] for line in addresses.splitlines() if len(line.split()) > 1}),
-        "policy_routing": _policy_routing(),
+        "policy_routing": next((name for name, file in ROUTERS.items() if os.path.exists(file)), ""),
         "users": users_of("/dev/infiniband/uverbs"),
     }
 
@@ -128,7 +104,7 @@ def _neuron(module: AnsibleModule) -> dict[str, Any]:
     return {
         "built": (ask(module, "modinfo", "-F", "version", "neuron") or "").strip(),
         "loaded": os.path.exists("/dev/neuron0"),
-        "running": _text("/sys/module/neuron/version").strip(),
+        "running": read_text("/sys/module/neuron/version").strip(),
         "devices": len(devices),
         "cores": sum(devices),
     }
@@ -136,9 +112,10 @@ def _neuron(module: AnsibleModule) -> dict[str, Any]:
 
 def hardware(module: AnsibleModule) -> dict[str, Any]:
     """What is the same whatever is asked for."""
-    ptrace_scope = _text("/proc/sys/kernel/yama/ptrace_scope").strip()
+    release = platform.release()
+    ptrace_scope = read_text("/proc/sys/kernel/yama/ptrace_scope").strip()
     return {
-        "kernel": _kernel(),
+        "kernel": {"release": release, "headers": os.path.isdir(f"/lib/modules/{release}/build")},
         "ptrace_scope": int(ptrace_scope) if ptrace_scope.isdigit() else -1,
         "efa": _efa(module),
         "neuron": _neuron(module),
@@ -148,7 +125,7 @@ def hardware(module: AnsibleModule) -> dict[str, Any]:
 def software(module: AnsibleModule, options: dict[str, Any]) -> dict[str, Any]:
     """What is asked for by options as in SOFTWARE."""
     return {
-        "packages": _packages(module, options["packages"]),
+        "packages": packages(module, options["packages"], read_text(VERSION_LOCKS).splitlines()),
         "files": {path: _sha1(path) for path in options["files"]},
         "apt_sources": _apt_sources(options["apt_repositories"]),
         "environment": _environment(options["environment"] or ""),

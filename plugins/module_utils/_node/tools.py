@@ -15,7 +15,12 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.neuron_ls import ARGUMENTS, devices_of
-from ansible_collections.trainium.cluster.plugins.module_utils._node.state import DPKG_FORMAT, RPM_FORMAT, services_of
+from ansible_collections.trainium.cluster.plugins.module_utils._node.state import (
+    DPKG_FORMAT,
+    RPM_FORMAT,
+    parse_packages,
+    services_of,
+)
 
 # Where Neuron's and EFA's tools are installed, before the places that the system knows.
 TOOL_FOLDERS = ["/opt/aws/neuron/bin", "/opt/amazon/efa/bin"]
@@ -60,13 +65,15 @@ def users_of(prefix: str) -> list[str]:
     return sorted(found)
 
 
-def package_lines(module: AnsibleModule, names: Sequence[str]) -> str:
-    """What dpkg, or rpm where there is no dpkg, says of packages, for ``node_state.parse_packages``."""
+def packages(module: AnsibleModule, names: Sequence[str], locked: Iterable[str] = ()) -> dict[str, dict[str, Any]]:
+    """The installed ones of ``names``, by dpkg or where there is none by rpm; see ``node_state.parse_packages``."""
+    if not names:
+        return {}
     # The exit code is 1 where one of them is unknown; what is known is printed all the same.
     text = ask(module, "dpkg-query", "--show", f"--showformat={DPKG_FORMAT}", *names, codes=(0, 1))
     if text is None:
         text = ask(module, "rpm", "--query", f"--queryformat={RPM_FORMAT}", *names, codes=range(100))
-    return text or ""
+    return parse_packages(text or "", locked)
 
 
 def services(module: AnsibleModule, wanted: Mapping[str, Iterable[str]]) -> dict[str, dict[str, Any]] | None:
@@ -86,7 +93,7 @@ def services(module: AnsibleModule, wanted: Mapping[str, Iterable[str]]) -> dict
     return None if shown is None else services_of(shown, changed, time.time())
 
 
-def _name_of(table: Any, number: int) -> str:
+def name_of(table: Any, number: int) -> str:
     """The name of a user or group; the number where it has none."""
     try:
         return str(table(number)[0])
@@ -96,7 +103,7 @@ def _name_of(table: Any, number: int) -> str:
 
 def owner_of(status: os.stat_result) -> str:
     """Owner, group and mode as in ``root:root 0644``; numbers for an id without a name."""
-    owner = f"{_name_of(pwd.getpwuid, status.st_uid)}:{_name_of(grp.getgrgid, status.st_gid)}"
+    owner = f"{name_of(pwd.getpwuid, status.st_uid)}:{name_of(grp.getgrgid, status.st_gid)}"
     return f"{owner} {stat.S_IMODE(status.st_mode):04o}"
 
 

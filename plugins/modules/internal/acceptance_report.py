@@ -14,10 +14,7 @@ description:
   - The file is written when a verdict changes, not when free space or a measured figure does.
   - Reaches no host.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   path:
     description: The file on the controller.
@@ -66,5 +63,4 @@ lines:
   returned: success
   type: list
   elements: str
-  sample: ["acceptance: 1 of 1 nodes passed"]
 """

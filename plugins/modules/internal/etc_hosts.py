@@ -40,10 +40,6 @@ options:
       - The host name of this node, by which its own entry is known in RV(faults).
       - By default the machine is asked.
     type: str
-  marker:
-    description: What the comments around the block say, after C(# BEGIN) and C(# END).
-    type: str
-    default: trainium.cluster
   path:
     description: The file to write.
     type: path
@@ -58,10 +54,6 @@ options:
       - Where it is given, cloud-init is asked first. While it is at work the file is left alone, as cloud-init may
         still write it; repeat the task until C(cloud_init.finished) is true.
     type: path
-  unsafe_writes:
-    description: Whether to write in place where the file cannot be replaced, as with a bind mount in a container.
-    type: bool
-    default: false
 seealso:
   - module: ansible.builtin.blockinfile
 """
@@ -98,19 +90,16 @@ before:
   returned: success
   type: list
   elements: str
-  sample: ["127.0.1.1 ip-192-0-2-10"]
 after:
   description: The lines that come, at most 20 and then how many more there are. The diff has all of them.
   returned: success
   type: list
   elements: str
-  sample: ["192.0.2.10 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
 repaired:
   description: The lines outside the block that named a node of the cluster and were corrected, as they were.
   returned: success
   type: list
   elements: str
-  sample: ["127.0.1.1 ip-192-0-2-10.us-west-2.compute.internal ip-192-0-2-10"]
 cloud_init:
   description: Whether cloud-init is on the host, has finished, and what O(cloud_init_config) says.
   returned: O(cloud_init_config) is given
@@ -120,14 +109,13 @@ backup_file:
   description: Where the file as it was is kept.
   returned: changed and O(backup=true), outside check mode
   type: str
-  sample: /etc/hosts.2113.2026-11-21@07:00:00~
 """
 
 import os
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference, staged
 from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.look import HOSTS, look
 
 
@@ -136,23 +124,18 @@ def _write(module: AnsibleModule, path: Path, content: str) -> None:
     temporary = staged(module, content.encode("utf-8", "surrogateescape"))
     if not path.exists():
         os.chmod(temporary, 0o644)
-    module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
+    module.atomic_move(temporary, str(path))
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            **HOSTS,
-            "backup": {"type": "bool", "default": True},
-            "unsafe_writes": {"type": "bool", "default": False},
-        },
+        argument_spec={**HOSTS, "backup": {"type": "bool", "default": True}},
         required_if=[("mode", "entries", ["entries"])],
         supports_check_mode=True,
     )
     result, path, before, after = look(module, module.params)
     if module._diff:
-        header = str(path)
-        result["diff"] = {"before": before, "after": after, "before_header": header, "after_header": header}
+        result["diff"] = difference(path, before, after)
     if result["changed"] and not module.check_mode:
         if module.params["backup"] and path.exists():
             result["backup_file"] = module.backup_local(str(path))

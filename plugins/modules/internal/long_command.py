@@ -14,13 +14,11 @@ description:
     10, 20, 40 and so on seconds that it goes on.
   - Costs the host nothing while it waits, unlike C(async) with C(poll), which starts a program there at each look.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
 attributes:
   check_mode:
     support: partial
     details: The command is skipped.
-  diff_mode:
-    support: none
   idempotent:
     support: none
 options:
@@ -55,15 +53,12 @@ rc:
   description: The exit code of the command, or 124 where it took too long.
   returned: always
   type: int
-  sample: 0
 stdout:
   description: What the command printed.
   returned: always
   type: str
-  sample: Successfully installed torch
 stderr:
   description: What it printed to the standard error.
   returned: always
   type: str
-  sample: ""
 """

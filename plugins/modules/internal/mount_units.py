@@ -90,19 +90,18 @@ repaired:
   returned: success
   type: list
   elements: str
-  sample: [/fsx]
 missing_helpers:
   description: The programs that mount needs for a file system and that the host lacks.
   returned: check mode
   type: list
   elements: str
-  sample: [mount.nfs4]
 """
 
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import (
     is_sound,
     parse_mountinfo,
@@ -281,8 +280,7 @@ def _diff(host: Host, mounts: list[dict[str, Any]]) -> list[dict[str, str]]:
         for name in _names(mount):
             before, after = host.texts[name] or "", wanted.get(name) or ""
             if before != after:
-                path = str(DIRECTORY / name)
-                found.append({"before": before, "after": after, "before_header": path, "after_header": path})
+                found.append(difference(DIRECTORY / name, before, after))
     return found
 
 

@@ -129,17 +129,14 @@ name:
   description: The node's name.
   returned: success
   type: str
-  sample: ip-192-0-2-5
 instance_id:
   description: As given.
   returned: success
   type: str
-  sample: i-0123456789abcdef0
 instance_type:
   description: As given.
   returned: success
   type: str
-  sample: trn1.32xlarge
 gate:
   description: What M(trainium.cluster.internal.slurm_drain) wants to know of the node.
   returned: success
@@ -198,7 +195,7 @@ def main() -> None:
     except ValueError:
         module.fail_json(msg="node_check: nofile, memlock and the values of disk are numbers; give no units.")
     seen = observe(wanted)
-    checks = [check.as_dict() for check in judge(seen, wanted, wanted["skip"])]
+    checks = [check._asdict() for check in judge(seen, wanted, wanted["skip"])]
     identity = [wanted["instance_id"], seen["boot_id"], seen["kernel"], seen["packages"], seen["environment"]]
     about: dict[str, Any] = {
         "address": wanted["address"],

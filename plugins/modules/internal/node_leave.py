@@ -17,10 +17,7 @@ description:
   - With O(state=staying) those of the nodes are resumed that were drained for leaving, and nobody else's. One that was
     out of service before for another reason is drained for that one again.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   names:
     description: All nodes, in the order of their ranks; with O(state=staying) those that stay after all.
@@ -56,13 +53,11 @@ leaving:
   returned: when O(state=leaving)
   type: list
   elements: str
-  sample: [ip-192-0-2-7]
 resumed:
   description: The nodes that get jobs again, or are out of service for what they were before.
   returned: when O(state=staying)
   type: list
   elements: str
-  sample: [ip-192-0-2-7]
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -13,11 +13,8 @@ description:
     the path C(/trainium/REGION/CLUSTER/), by which teardown finds them.
   - A role or profile of that name elsewhere is not taken, and refused by IAM.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: Name of the cluster.
@@ -46,7 +43,6 @@ name:
   description: Name of the instance profile.
   returned: success
   type: str
-  sample: bert-us-west-2
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule

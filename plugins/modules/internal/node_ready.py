@@ -14,10 +14,7 @@ description:
     to the node. A node that was just launched needs a while until it answers; one that runs costs nothing more.
   - While it waits it says so every ten seconds.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   gather_subset:
     description: The facts to gather, as for M(ansible.builtin.setup).
@@ -42,10 +39,8 @@ ansible_facts:
   description: What M(ansible.builtin.setup) returns.
   returned: success
   type: dict
-  sample: {"ansible_distribution": "Ubuntu"}
 waited:
   description: Seconds until the node had answered.
   returned: success
   type: float
-  sample: 12.5
 """

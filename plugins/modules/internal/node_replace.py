@@ -16,10 +16,7 @@ description:
   - A node that has another instance by now does not go again. M(trainium.cluster.internal.slurm_drain) resumes it.
   - With O(state=staying) nodes that still have their instance get jobs again, or the reason that they were drained for.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   instances:
     description: The ids of the compute nodes' instances by name, in the order of their ranks.
@@ -69,13 +66,11 @@ names:
   returned: success
   type: list
   elements: str
-  sample: [ip-192-0-2-6]
 instance_ids:
   description: The ids of their instances.
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60007]
 told:
   description: What is replaced, in a sentence.
   returned: when O(state=leaving)

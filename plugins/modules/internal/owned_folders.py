@@ -17,10 +17,7 @@ description:
     what lies there would stay that of others.
   - Folders that are missing on the way are made with the mode V(0755) for the user of this module.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   paths:
     description: The folders, by their absolute paths.

@@ -60,24 +60,20 @@ step:
   description: The first step that has to be taken.
   returned: success
   type: str
-  sample: create_array
 devices:
   description: The devices of that step.
   returned: success
   type: list
   elements: str
-  sample: [/dev/nvme1n1, /dev/nvme2n1]
 differs:
   description: Whether anything has to be changed, also where a task with its own V(changed_when) hides it.
   returned: success
   type: bool
-  sample: true
 missing_programs:
   description: The programs that the host lacks for it.
   returned: check mode
   type: list
   elements: str
-  sample: [mdadm]
 """
 
 import json
@@ -86,6 +82,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.scratch import (
     ScratchError,
     Step,
@@ -156,11 +153,7 @@ def main() -> None:
         changed = bool(step.action != "nothing" or files or lost or not running)
         result.update(step=step.action, devices=list(step.devices), changed=changed, differs=changed)
         if module._diff:
-            result["diff"] = [
-                {"before": units.read(name) or "", "after": wanted[name], "before_header": str(name),
-                 "after_header": str(name)}
-                for name in files
-            ]  # fmt: skip
+            result["diff"] = [difference(name, units.read(name) or "", wanted[name]) for name in files]
         if DIRECTORY / unit in files:
             units.verify({unit: module.params["unit"]})
         missing = _missing(module, step)

@@ -13,13 +13,11 @@ description:
   - The agent of a node registers some seconds after its boot, if its image has one, if its instance profile allows it
     and if it has a way to the endpoints C(ssm) and C(ssmmessages) of the region.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
 attributes:
   check_mode:
     details: Does not wait.
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: The cluster, by the value of the tag C(trainium:cluster).
@@ -49,7 +47,6 @@ online:
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60006]
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule

@@ -17,13 +17,11 @@ description:
     the user can read, in one step. Nothing is unpacked, and nothing is left on the host, where the signature or the
     checksum is not that of the archive. Delete the folder when its content is not needed any more.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - ansible.builtin.files
 attributes:
   check_mode:
     details: An archive is not unpacked in check mode.
-  diff_mode:
-    support: none
   idempotent:
     details: Each run makes a new folder for O(archive).
 options:
@@ -81,12 +79,10 @@ path:
   description: The folder with the content of the archive, or the file in which the key is kept.
   returned: success
   type: str
-  sample: /tmp/archive.1x2y3z
 sha256:
   description: The checksum of the archive.
   returned: with O(archive), but in check mode
   type: str
-  sample: de183f333cfb58aeb7908a67bf9106985ba3ccb7f8638b851d2a0d8dbfacaec4
 """
 
 import os
@@ -95,9 +91,35 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.urls import fetch_url
 from ansible_collections.trainium.cluster.plugins.module_utils._node import gpg as openpgp
-from ansible_collections.trainium.cluster.plugins.module_utils._node.download import obtain
 from ansible_collections.trainium.cluster.plugins.module_utils._node.signatures import SignatureError
+
+
+def obtain(module: AnsibleModule, source: str, folder: str) -> str:
+    """The path of ``source``, a path or a URL: itself, or what was fetched from it into ``folder``.
+
+    A failure ends the module, with the keys ``url`` and ``response`` of ``ansible.builtin.get_url``.
+    """
+    if "://" not in source:
+        if not os.path.isfile(source):
+            module.fail_json(msg=f"There is no file {source}: put it there first, or give a URL.")
+        return source
+    answer, details = fetch_url(module, source, timeout=module.params["timeout"])
+    # A file:// has no status.
+    if details["status"] not in (-1, 200, None) or answer is None:
+        module.fail_json(msg=f"{source} was not fetched: {details['msg']}", url=source, response=details["msg"])
+    path = os.path.join(folder, os.path.basename(source))
+    try:
+        with open(path, "wb") as file:
+            shutil.copyfileobj(answer, file)
+    except OSError as error:
+        module.fail_json(msg=f"{source} was not fetched: {error}", url=source, response=str(error))
+    expected = answer.headers.get("Content-Length")
+    if expected is not None and os.path.getsize(path) != int(expected):
+        reason = f"the connection ended after {os.path.getsize(path)} of {expected} bytes"
+        module.fail_json(msg=f"{source} was not fetched: {reason}", url=source, response=reason)
+    return path
 
 
 def keep(module: AnsibleModule, folder: str, text: str) -> dict[str, Any]:
@@ -148,11 +170,7 @@ def main() -> None:
         module.exit_json(skipped=True, msg="An archive is not unpacked in check mode.")
     # Ansible deletes the module's own folder however it ends.
     folder = tempfile.mkdtemp(dir=module.tmpdir)
-    key, *signed = (
-        obtain(module, params[name], folder, params["timeout"])
-        for name in ("key", "signature", "archive")
-        if params[name]
-    )
+    key, *signed = (obtain(module, params[name], folder) for name in ("key", "signature", "archive") if params[name])
     try:
         if params["dest"]:
             module.exit_json(**keep(module, folder, openpgp.pinned_key(module, key, params["fingerprint"])))

@@ -48,14 +48,13 @@ written:
   returned: success
   type: list
   elements: str
-  sample: [/etc/slurm/slurm.conf]
 """
 
 import os
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import difference, staged
 
 
 def before(module: AnsibleModule, path: Path) -> bytes | None:
@@ -80,12 +79,6 @@ def write(module: AnsibleModule, path: Path, content: bytes) -> None:
     except OSError as error:
         module.fail_json(msg=f"text_files: {path} cannot be written ({error.strerror}); it is as it was.")
     module.atomic_move(temporary, str(path), unsafe_writes=module.params["unsafe_writes"])
-
-
-def difference(name: str, found: bytes | None, wanted: bytes) -> dict[str, str]:
-    """For diff mode; what was there may be no text."""
-    texts = {"before": (found or b"").decode("utf-8", "replace"), "after": wanted.decode("utf-8", "replace")}
-    return {"before_header": name, "after_header": name, **texts}
 
 
 def check(module: AnsibleModule) -> None:
@@ -119,7 +112,9 @@ def main() -> None:
         if found != wanted:
             changed = True
             written.append(name)
-            differences.append(difference(name, found, wanted))
+            # What was there may be no text.
+            texts = ((found or b"").decode("utf-8", "replace"), wanted.decode("utf-8", "replace"))
+            differences.append(difference(name, *texts))
             if not module.check_mode:
                 write(module, path, wanted)
         if path.exists():

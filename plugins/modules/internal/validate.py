@@ -14,10 +14,7 @@ description:
   - Compares the variables of the role that it is a task of with the role's argument specs, and with a table of rules.
   - Works on the controller and asks no host and no service. Everything that is wrong is told at once.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   rules:
     description:

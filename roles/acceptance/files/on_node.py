@@ -41,7 +41,7 @@ def main(when: str, settings: str, accepted: Path, found: str = "") -> int:
     if when == "before" and accepted.exists():
         return 0
     wanted = json.loads(Path(settings).read_text(encoding="utf-8"))
-    reasons = reasons_of(check.as_dict() for check in judge(observe(wanted), wanted, wanted["skip"]))
+    reasons = reasons_of(check._asdict() for check in judge(observe(wanted), wanted, wanted["skip"]))
     if not reasons:
         accepted.touch()
         return 0

@@ -95,10 +95,11 @@ def collection(folder: Path) -> Path:
     (root / "plugins" / "modules" / "internal").mkdir(parents=True)
     for name in ("filter", "module_utils", "plugin_utils"):
         (root / "plugins" / name).symlink_to(REPOSITORY / "plugins" / name)
-    (root / "plugins" / "modules" / "internal" / "node_info.py").write_text(
+    (root / "plugins" / "modules" / "internal" / "node_look.py").write_text(
         "from pathlib import Path\n"
         "from ansible.module_utils.basic import AnsibleModule\n"
-        f"AnsibleModule({{}}).exit_json(efa={{'installer': Path({str(folder / 'installer')!r}).read_text()}})\n"
+        f"image = {{'efa': {{'installer': Path({str(folder / 'installer')!r}).read_text()}}}}\n"
+        "AnsibleModule({'software': {'type': 'dict'}}).exit_json(found={'image': image})\n"
     )
     own = {"efa": ["main"], "neuron": ["main"], "neuron_venv": ["main", "verify"], "acceptance": ["on_head", "on_node"]}
     own.update(monitoring=["main"], parallelcluster=["containers"])

@@ -64,7 +64,7 @@ def test_what_is_shown(line: str, text: str) -> None:
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
     file = tmp_path / "progress"
     shown: list[str] = []
-    follower = Follower(str(file), "m", shown.append)
+    follower = Follower(file, lambda line: shown.append(progress_text("m", line)))
     whole = json.dumps({"what": "up", "done": 1, "total": 2, "missing": ["é"]}, ensure_ascii=False).encode() + b"\n"
     file.write_bytes(whole + whole[:-4])
     follower.catch_up()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.filter.efa_interfaces import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.ec2 import FilterModule
 
 efa_interfaces = FilterModule().filters()["efa_interfaces"]
 

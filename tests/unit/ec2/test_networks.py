@@ -6,7 +6,7 @@ import ipaddress
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.trainium.cluster.plugins.filter.network_subnets import FilterModule
+from ansible_collections.trainium.cluster.plugins.filter.ec2 import FilterModule
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import cluster_subnets
 
 ZONES = [f"us-west-2{letter}" for letter in "abcdefgh"]

@@ -197,12 +197,12 @@ def test_only_what_is_certain_of_an_offset_counts(before: float, took: float, sh
 
 
 def test_the_clock_is_judged_anew_and_the_rest_stays() -> None:
-    checks = [check.as_dict() for check in judge(observed(), wanted())]
+    checks = [check._asdict() for check in judge(observed(), wanted())]
     again = with_clock(checks, True, 60.0, wanted())
     record = gate_record("a", again, {"address": "192.0.2.10"})
     assert record["failures"] == ["clock is 60 s ahead of the controller's"]
     assert record["cores"] == 32
-    skipped = with_clock([check.as_dict() for check in judge(observed(), wanted(), ["clock"])], True, 60.0, wanted())
+    skipped = with_clock([check._asdict() for check in judge(observed(), wanted(), ["clock"])], True, 60.0, wanted())
     assert gate_record("a", skipped, {})["failures"] == []
 
 
@@ -211,4 +211,4 @@ def test_any_output_gives_a_verdict(listing: str, fabric: str, limits: str, kind
     seen = observed(neuron_ls=reply(listing), fi_info=reply(fabric), slurmd_limits=limits)
     made = judge(seen, wanted(instance_type=kind))
     assert [check.name for check in made] == list(CHECKS)
-    json.dumps([check.as_dict() for check in made])
+    json.dumps([check._asdict() for check in made])

@@ -1,4 +1,4 @@
-"""The module node_info on this machine, with small programs in the place of the tools that it asks."""
+"""What the module node_look tells of software, with small programs in the place of the tools that it asks."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node import software
 from ansible_collections.trainium.cluster.plugins.module_utils._node.tools import users_of
-from ansible_collections.trainium.cluster.plugins.modules.internal import node_info
+from ansible_collections.trainium.cluster.plugins.modules.internal import node_look
 
 from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
-    """The module's result."""
-    result, code = ended(node_info.main, arguments, capsys)
-    assert not code
-    return result
+    """The module's answer, of which nothing is a change."""
+    result, code = ended(node_look.main, {"software": {"node": arguments}}, capsys)
+    assert not code and not result["changed"]
+    found: dict[str, Any] = result["found"]["node"]
+    return found
 
 
 def program(folder: Path, name: str, output: str, code: int = 0) -> None:
@@ -45,7 +46,6 @@ def test_nothing_installed_is_no_error(tools: Path, capsys: pytest.CaptureFixtur
     assert found["files"] == {"/no/such/file": ""}
     assert found["environment"] == {"python": "", "digest": "", "note": "", "owner": ""}
     assert found["kernel"]["release"] == platform.release()
-    assert not found["changed"]
 
 
 def test_the_tools_are_asked_and_their_answers_counted(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The module node_look: its answers are those of the modules in whose place it is asked."""
+"""The module node_look: its answers are those of etc_hosts, and of itself where it is asked for one thing alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.modules.internal import (
-    etc_hosts,
-    node_info,
-    node_look,
-    service_info,
-)
+from ansible_collections.trainium.cluster.plugins.modules.internal import etc_hosts, node_look
 
 from tests.in_process import ended
 
@@ -36,7 +31,7 @@ def run(module: Any, capsys: pytest.CaptureFixture[str], **arguments: Any) -> di
     return result
 
 
-def test_the_answers_are_those_of_the_other_modules(
+def test_the_answers_to_several_questions_are_those_to_each_alone(
     tools: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hosts = {"entries": ENTRIES, "node": "one", "path": str(tmp_path / "hosts")}
@@ -51,15 +46,16 @@ def test_the_answers_are_those_of_the_other_modules(
     ]
     alone = {
         "h": run(etc_hosts, capsys, **hosts, _ansible_check_mode=True),
-        "a": run(node_info, capsys, **first),
-        "b": run(node_info, capsys, **second),
-        "s": run(service_info, capsys, **services),
+        "a": run(node_look, capsys, software={"a": first}),
+        "b": run(node_look, capsys, software={"b": second}),
+        "s": run(node_look, capsys, services={"s": services}),
     }
     assert (tmp_path / "hosts").read_text() == "127.0.1.1 one\n"
     assert found["h"] == alone["h"]
     assert found["h"]["changed"] and found["h"]["faults"]
     for name in ("a", "b", "s"):
-        assert alone[name].pop("changed") is False
+        assert alone[name]["changed"] is False
+        alone[name] = alone[name]["found"][name]
         # What is free may change meanwhile.
         spaces = [one.pop("space", {}).keys() for one in (found[name], alone[name])]
         assert spaces[0] == spaces[1]

@@ -1,4 +1,4 @@
-"""The module service_info, with small programs in the place of the real ones."""
+"""What the module node_look tells of services, with small programs in the place of the real ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._node import service_state
-from ansible_collections.trainium.cluster.plugins.modules.internal import service_info as module
+from ansible_collections.trainium.cluster.plugins.modules.internal import node_look as module
 
 from tests.in_process import ended
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
-    """The module's result, failed or not."""
-    return ended(module.main, arguments, capsys)[0]
+    """The module's answer, or how it failed."""
+    result = ended(module.main, {"services": {"node": arguments}}, capsys)[0]
+    found: dict[str, Any] = result if result.get("failed") else result["found"]["node"]
+    return found
 
 
 def program(folder: Path, name: str, output: str, code: int = 0) -> None:

@@ -6,8 +6,9 @@ Only the file is judged, not DNS: the file is asked first, and it is what multi-
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ansible_collections.trainium.cluster.plugins.module_utils._node.etc_hosts.entries import (
     MANAGED_DOMAIN,
@@ -45,27 +46,28 @@ EXAMPLES = 5
 """A fault that a thousand nodes share is told by this many of its lines or names."""
 
 
-@dataclass
+# Kind of fault -> what shows it, in order and each once.
+Found = dict[str, dict[str, None]]
+
+
+@dataclass(frozen=True)
 class Fault:
-    """One kind of fault: how often it occurs, and the first lines (or names) that show it."""
+    """One kind of fault, and the lines (or names) that show it, each once however many of its names are wrong."""
 
     kind: str
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-    _seen: set[str] = field(default_factory=set, repr=False, compare=False)
+    lines: list[str]
 
-    def add(self, example: str) -> None:
-        """Count a line or name, once however many of its names are wrong."""
-        if example in self._seen:
-            return
-        self._seen.add(example)
-        self.count += 1
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(example)
+    @property
+    def count(self) -> int:
+        return len(self.lines)
+
+    @property
+    def examples(self) -> list[str]:
+        return self.lines[:EXAMPLES]
 
     @property
     def message(self) -> str:
-        more = f" and {self.count - len(self.examples)} more" if self.count > len(self.examples) else ""
+        more = f" and {self.count - EXAMPLES} more" if self.count > EXAMPLES else ""
         return f"{MEANINGS[self.kind]}: {'; '.join(self.examples)}{more}"
 
 
@@ -76,11 +78,8 @@ def is_managed_alias(name: str) -> bool:
 
 def managed_aliases(lines: Iterable[HostLine]) -> list[Fault]:
     """The lines with aliases of a cluster manager, of whatever cluster, as a list of one fault or none."""
-    fault = Fault(PCLUSTER_ALIAS)
-    for line in lines:
-        if any(is_managed_alias(name) for name in line.names):
-            fault.add(line.text.strip())
-    return [fault] if fault.count else []
+    named = dict.fromkeys(line.text.strip() for line in lines if any(map(is_managed_alias, line.names)))
+    return [Fault(PCLUSTER_ALIAS, list(named))] if named else []
 
 
 def find_faults(lines: list[HostLine], entries: list[HostEntry], own: str) -> list[Fault]:
@@ -88,7 +87,7 @@ def find_faults(lines: list[HostLine], entries: list[HostEntry], own: str) -> li
 
     One pass over the lines and one over the entries, with look-ups in dictionaries: linear in both.
     """
-    found = _Found()
+    found: Found = defaultdict(dict)
     names = {name for entry in entries for name in entry.all_names}
     by_name: dict[str, list[HostLine]] = {}
     first: dict[Address, HostLine] = {}
@@ -101,42 +100,30 @@ def find_faults(lines: list[HostLine], entries: list[HostEntry], own: str) -> li
             if name in names:
                 by_name.setdefault(name, []).append(line)
             elif name.partition(".")[0] in short:
-                found.add_foreign(name, line)
+                # The node's only by its first label: wrong under .pcluster and on a loopback address.
+                if is_managed_alias(name):
+                    _add(found, PCLUSTER_ALIAS, line.text)
+                elif line.address.is_loopback:
+                    _add(found, LOOPBACK, line.text)
     for entry in entries:
         _judge_names(found, entry, by_name, own.lower() in entry.all_names)
         _judge_first_line(found, entry, first)
-    return found.in_order()
+    return [Fault(kind, list(found[kind])) for kind in MEANINGS if kind in found]
 
 
-class _Found:
-    """Faults by kind."""
-
-    def __init__(self) -> None:
-        self._faults: dict[str, Fault] = {}
-
-    def add(self, kind: str, example: str) -> None:
-        self._faults.setdefault(kind, Fault(kind)).add(example.strip())
-
-    def add_foreign(self, name: str, line: HostLine) -> None:
-        """A name that is the node's only by its first label: wrong under .pcluster and on a loopback address."""
-        if is_managed_alias(name):
-            self.add(PCLUSTER_ALIAS, line.text)
-        elif line.address is not None and line.address.is_loopback:
-            self.add(LOOPBACK, line.text)
-
-    def in_order(self) -> list[Fault]:
-        return [self._faults[kind] for kind in MEANINGS if kind in self._faults]
+def _add(found: Found, kind: str, example: str) -> None:
+    found[kind][example.strip()] = None
 
 
-def _judge_names(found: _Found, entry: HostEntry, by_name: dict[str, list[HostLine]], own: bool) -> None:
+def _judge_names(found: Found, entry: HostEntry, by_name: dict[str, list[HostLine]], own: bool) -> None:
     """What a look-up of each name of the node answers."""
     address = parse_address(entry.address)
     unknown = [name for name in entry.all_names if name not in by_name]
     if len(unknown) == len(entry.all_names):
-        found.add(NO_OWN_ENTRY if own else NO_ENTRY, entry.names[-1])
+        _add(found, NO_OWN_ENTRY if own else NO_ENTRY, entry.names[-1])
         return
     for name in unknown:
-        found.add(FULL_NAME_UNKNOWN, name)
+        _add(found, FULL_NAME_UNKNOWN, name)
     for name in entry.all_names:
         lines = by_name.get(name, [])
         right = any(line.address == address for line in lines)
@@ -144,20 +131,20 @@ def _judge_names(found: _Found, entry: HostEntry, by_name: dict[str, list[HostLi
             if line.address is None or line.address == address:
                 continue
             if is_managed_alias(name):
-                found.add(PCLUSTER_ALIAS, line.text)
+                _add(found, PCLUSTER_ALIAS, line.text)
             if line.address.is_loopback:
-                found.add(LOOPBACK, line.text)
+                _add(found, LOOPBACK, line.text)
             else:
-                found.add(STALE_LINE if right else STALE_ADDRESS, line.text)
+                _add(found, STALE_LINE if right else STALE_ADDRESS, line.text)
 
 
-def _judge_first_line(found: _Found, entry: HostEntry, first: dict[Address, HostLine]) -> None:
+def _judge_first_line(found: Found, entry: HostEntry, first: dict[Address, HostLine]) -> None:
     """What a look-up of the node's address answers: the names of the first line that has it, and no others."""
     address = parse_address(entry.address)
     line = first.get(address) if address is not None else None
     if line is None:
         return
     if any(len(name) > MAX_NAME_LENGTH for name in line.names):
-        found.add(LONG_NAME, line.text)
+        _add(found, LONG_NAME, line.text)
     elif line.names[0] not in entry.names:
-        found.add(OTHER_NAME_FIRST, line.text)
+        _add(found, OTHER_NAME_FIRST, line.text)

@@ -25,10 +25,12 @@ HOSTS: dict[str, dict[str, Any]] = {
     "entries": {"type": "str"},
     "mode": {"type": "str", "choices": ["entries", "strip-alias"], "default": "entries"},
     "node": {"type": "str"},
-    "marker": {"type": "str", "default": "trainium.cluster"},
     "path": {"type": "path", "default": "/etc/hosts"},
     "cloud_init_config": {"type": "path"},
 }
+
+# What the comments around the block say, after "# BEGIN" and "# END".
+MARKER = "trainium.cluster"
 
 
 class Seen(NamedTuple):
@@ -50,7 +52,7 @@ def _plan(options: dict[str, Any], current: str) -> EtcHostsPlan:
         return plan_strip_alias(current)
     own = options["node"] or os.uname().nodename
     check_length(own)
-    return plan_etc_hosts(current, parse_entries(options["entries"] or ""), options["marker"], own)
+    return plan_etc_hosts(current, parse_entries(options["entries"] or ""), MARKER, own)
 
 
 def _cloud_init(module: AnsibleModule, config: str) -> dict[str, Any]:

@@ -158,24 +158,15 @@ def _without_block(lines: list[str], begin: str, end: str) -> tuple[list[str], i
     A begin without an end (a file that was cut off, or edited) loses only the marker line, never what follows it.
     """
     outside: list[str] = []
+    inside: list[str] | None = None
     place: int | None = None
-    index = 0
-    while index < len(lines):
-        line = lines[index].strip()
-        if line == begin:
+    for line in lines:
+        if line.strip() == begin:
+            outside += inside or []
+            inside = []
             place = len(outside) if place is None else place
-            index = _end_of_block(lines, index, begin, end)
-        elif line != end:
-            outside.append(lines[index])
-        index += 1
-    return outside, place
-
-
-def _end_of_block(lines: list[str], start: int, begin: str, end: str) -> int:
-    """The index of the end marker that belongs to the begin marker at start, or start when it has none."""
-    for index in range(start + 1, len(lines)):
-        if lines[index].strip() == end:
-            return index
-        if lines[index].strip() == begin:
-            break
-    return start
+        elif line.strip() == end:
+            inside = None
+        else:
+            (outside if inside is None else inside).append(line)
+    return outside + (inside or []), place

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -50,16 +49,13 @@ class UnitFiles:
         """
         if not units:
             return
-        directory = tempfile.mkdtemp(prefix="units-")
-        try:
-            for name, text in units.items():
-                (Path(directory) / name).write_text(text, encoding="utf-8", errors="surrogateescape")
-            paths = [str(Path(directory) / name) for name in units]
+        with tempfile.TemporaryDirectory(prefix="units-") as directory:
+            paths = {name: Path(directory) / name for name in units}
+            for name, path in paths.items():
+                path.write_text(units[name], encoding="utf-8", errors="surrogateescape")
             code, out, error = self._module.run_command(
-                ["systemd-analyze", "verify", *paths], environ_update={"SYSTEMD_COLORS": "0"}
+                ["systemd-analyze", "verify", *map(str, paths.values())], environ_update={"SYSTEMD_COLORS": "0"}
             )
-        finally:
-            shutil.rmtree(directory)
         lines = [line.strip() for line in (out + error).splitlines()]
         about = [line for line in lines if any(name in line for name in units)]
         if about or code:
@@ -73,17 +69,8 @@ class UnitFiles:
         names = list(units)
         if not names:
             return {}
-        _code, out, _error = self._module.run_command(
-            [
-                "systemctl",
-                "--no-pager",
-                "show",
-                "--property=Id,ActiveState,UnitFileState,NeedDaemonReload",
-                "--",
-                *names,
-            ],
-            check_rc=True,
-        )
+        arguments = ["--no-pager", "show", "--property=Id,ActiveState,UnitFileState,NeedDaemonReload", "--", *names]
+        _code, out, _error = self._module.run_command(["systemctl", *arguments], check_rc=True)
         blocks = [block for block in out.split("\n\n") if block.strip()]
         states = [dict(line.partition("=")[::2] for line in block.splitlines() if "=" in line) for block in blocks]
         return dict(zip(names, states))

@@ -1,18 +1,19 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Filter efa_interfaces; documented in the YAML file beside this one."""
+"""Filters of networks and network interfaces; documented in the YAML files beside this one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import networks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.interfaces import (
     known_network,
     network_of,
     plan_interfaces,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.request import interface_entries
-from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, takes
+from ansible_collections.trainium.cluster.plugins.plugin_utils._filters import filter_module, is_listed, takes
 
 
 @takes((str, Mapping), "an instance type or its record")
@@ -26,4 +27,16 @@ def efa_interfaces(
     return interface_entries(plan_interfaces(network, layout), subnet_id, security_groups)
 
 
-FilterModule = filter_module(efa_interfaces)
+@takes(is_listed, "a list of zones")
+def network_subnets(value: Any, network: str) -> list[dict[str, str]]:
+    """The public and the private subnet of each zone."""
+    return networks.cluster_subnets(map(str, value), str(network))
+
+
+@takes(is_listed, "a list of networks")
+def wide_networks(value: Any, smallest_prefix: Any = 16) -> list[str]:
+    """What is wrong with a list of networks from which somebody may log in."""
+    return networks.wide_networks([str(item) for item in value], int(str(smallest_prefix)))
+
+
+FilterModule = filter_module(efa_interfaces, network_subnets, wide_networks)
