@@ -47,11 +47,11 @@ _SYSTEMS = {
 def efa_subnets(view: View) -> Iterator[Finding]:
     for queue_key, queue in queues(view):
         listed = subnets_of(queue)
-        named = [item for item in resources(view) if item.queue_key == queue_key and item.efa]
+        named = [str(one.resource.get("Name")) for one in resources(view) if one.queue_key == queue_key and one.efa]
         if len(set(listed)) > 1 and named:
             yield Finding(
                 f"{queue_key}/Networking/SubnetIds",
-                f"EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
+                f"EFA is on for {', '.join(named)} and does not cross a zone, but there are {len(set(listed))} "
                 "subnets; leave one subnet or switch EFA off",
             )
 
@@ -86,7 +86,7 @@ def placement_groups(view: View) -> Iterator[Finding]:
             yield Finding(
                 f"{key}/Enabled", "a placement group is named and switched off at once; remove the one or the other"
             )
-        if not _in_group(item):
+        if group.get("Enabled") is False or not (group.get("Enabled") or group.get("Name") or group.get("Id")):
             continue
         where = f"{key}/{'Enabled' if 'Enabled' in group else 'Name'}"
         if in_block:
@@ -102,11 +102,6 @@ def placement_groups(view: View) -> Iterator[Finding]:
                 "beside which another leads to insufficient capacity; set Enabled to false, or state that the "
                 "reservation is your own",
             )
-
-
-def _in_group(item: Resource) -> bool:
-    _key, group = item.placement_group
-    return group.get("Enabled") is not False and bool(group.get("Enabled") or group.get("Name") or group.get("Id"))
 
 
 def _made_by_aws(item: Resource, view: View) -> bool:
@@ -164,10 +159,6 @@ def neuron_system(view: View) -> Iterator[Finding]:
         f"PyTorch of Neuron SDK {sdk}, which {kinds[0]} needs, does not run on {system_name}; "
         + ", or ".join(advice or ["use another SDK"]),
     )
-
-
-def _names(items: list[Resource]) -> str:
-    return ", ".join(str(item.resource.get("Name")) for item in items)
 
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (

@@ -113,23 +113,16 @@ def directories(view: View) -> Iterator[Finding]:
 def clashes(view: View) -> Iterator[Finding]:
     """Directories that are used twice, or of which one lies in the other."""
     shared = _shared(view)
-    for index, mount in enumerate(shared):
-        yield from _against(mount, shared[:index])
-    for mount in _local(view):
-        yield from _against(mount, shared)
-
-
-def _against(mount: Mount, others: list[Mount]) -> Iterator[Finding]:
-    path = _plain(mount.path)
-    for other in others:
-        taken = _plain(other.path)
-        if path == taken:
-            yield Finding(mount.key, f"{path} is used by {other.what} as well ({other.key}); choose another directory")
-        elif path.startswith(taken + "/") or taken.startswith(path + "/"):
-            yield Finding(
-                mount.key,
-                f"{path} and {taken} of {other.what} lie in each other ({other.key}); choose directories side by side",
-            )
+    for index, mount in enumerate(shared + _local(view)):
+        path = _plain(mount.path)
+        for other in shared[:index]:
+            taken = _plain(other.path)
+            if path == taken:
+                problem = f"{path} is used by {other.what} as well ({other.key}); choose another directory"
+                yield Finding(mount.key, problem)
+            elif path.startswith(taken + "/") or taken.startswith(path + "/"):
+                where = f"{path} and {taken} of {other.what} lie in each other ({other.key})"
+                yield Finding(mount.key, f"{where}; choose directories side by side")
 
 
 def names(view: View) -> Iterator[Finding]:
