@@ -72,24 +72,6 @@ def call(
     return answer["result"]
 
 
-def dry_run(
-    python: str | None,
-    operation: str,
-    arguments: Mapping[str, Any],
-    *,
-    region: str | None = None,
-    environment: Mapping[str, str | None] | None = None,
-) -> dict[str, Any]:
-    """Whether AWS and the library would accept; ``changeSet`` and ``validationMessages`` if so, else PclusterError."""
-    try:
-        answer = call(python, operation, {**arguments, "dryrun": True}, region=region, environment=environment)
-    except PclusterError as error:
-        if error.code != DRY_RUN:
-            raise
-        return error.content
-    return dict(answer or {})
-
-
 def findings(content: Mapping[str, Any]) -> list[str]:
     """What the library has against a request, one text for each finding."""
     configuration = [

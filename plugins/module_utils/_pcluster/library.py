@@ -32,15 +32,18 @@ class Library:
 
     def call(self, operation: str, **arguments: Any) -> Any:
         """The answer of an operation; arguments that are None are left out."""
-        return pcluster.call(
-            self._python, operation, _given(arguments), region=self._region, environment=self._environment
-        )
+        given = {key: value for key, value in arguments.items() if value is not None}
+        return pcluster.call(self._python, operation, given, region=self._region, environment=self._environment)
 
     def dry_run(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """What an operation would do."""
-        return pcluster.dry_run(
-            self._python, operation, _given(arguments), region=self._region, environment=self._environment
-        )
+        """Whether AWS and the library would accept; ``changeSet`` and ``validationMessages`` if so."""
+        try:
+            answer = self.call(operation, **arguments, dryrun=True)
+        except pcluster.PclusterError as error:
+            if error.code != pcluster.DRY_RUN:
+                raise
+            return error.content
+        return dict(answer or {})
 
     def all_pages(self, operation: str, field: str, **arguments: Any) -> list[Any]:
         """The ``field`` of every page of a listing."""
@@ -69,10 +72,6 @@ def snake(answer: dict[str, Any]) -> dict[str, Any]:
     if "tags" in answer:
         named["tags"] = {tag["key"]: tag["value"] for tag in answer["tags"] or ()}
     return named
-
-
-def _given(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in arguments.items() if value is not None}
 
 
 def aws_environment(params: Mapping[str, Any]) -> dict[str, str | None]:

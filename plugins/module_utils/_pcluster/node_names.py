@@ -58,13 +58,11 @@ def name_nodes(records: Iterable[Record], answers: Mapping[Table, Iterable[Item]
     for record in records:
         table = _table_of(record)
         if table:
-            name, kind = "", ""
-            if record["instance_state"] in LIVE_STATES:
-                for candidate in sorted(instances.get(table, {}).get(record["instance_id"], ())):
-                    kind = kind_of(candidate, record.get("queue", ""), record.get("compute_resource", ""))
-                    if kind:
-                        name = candidate
-                        break
+            alive = record["instance_state"] in LIVE_STATES
+            names = instances.get(table, {}).get(record["instance_id"], ()) if alive else ()
+            queue, resource = record.get("queue", ""), record.get("compute_resource", "")
+            kinds = ((name, kind_of(name, queue, resource)) for name in sorted(names))
+            name, kind = next((found for found in kinds if found[1]), ("", ""))
             record = {**record, "slurm_node_name": name, "slurm_node_kind": kind}
         named.append(record)
     return named

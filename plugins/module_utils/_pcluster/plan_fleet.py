@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-WANTED = {"running": "RUNNING", "stopped": "STOPPED"}
-_REQUESTS = {"running": "START_REQUESTED", "stopped": "STOP_REQUESTED"}
-_ON_THE_WAY = {
+# What is wanted: its status, the status on the way to it, and what is asked for.
+_STATES = {
     "running": ("RUNNING", "STARTING", "START_REQUESTED"),
     "stopped": ("STOPPED", "STOPPING", "STOP_REQUESTED"),
 }
+WANTED = {wanted: states[0] for wanted, states in _STATES.items()}
 
 
 def fleet_request(wanted: str, status: str) -> str:
@@ -16,7 +16,7 @@ def fleet_request(wanted: str, status: str) -> str:
 
     A PROTECTED fleet, which ParallelCluster sets when nodes fail to boot again and again, is started by a new request.
     """
-    return "" if status in _ON_THE_WAY[wanted] else _REQUESTS[wanted]
+    return "" if status in _STATES[wanted] else _STATES[wanted][-1]
 
 
 def fleet_stuck(wanted: str, status: str) -> str:
@@ -26,8 +26,7 @@ def fleet_stuck(wanted: str, status: str) -> str:
             "the fleet is PROTECTED, because nodes failed to boot again and again; "
             "read clustermgtd's log on the head node (pcluster_logs), cure the cause and start it again"
         )
-    if wanted == "running" and status in ("STOPPED", "STOPPING", "STOP_REQUESTED"):
-        return f"the fleet is {status}: something else stopped it meanwhile"
-    if wanted == "stopped" and status in ("RUNNING", "STARTING", "START_REQUESTED"):
-        return f"the fleet is {status}: something else started it meanwhile"
+    other = "stopped" if wanted == "running" else "running"
+    if status in _STATES[other]:
+        return f"the fleet is {status}: something else {'stopped' if other == 'stopped' else 'started'} it meanwhile"
     return ""

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_logs as logs
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.calls import PclusterError
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.library import Library, snake
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_fleet import Fleet
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_stack import Stack
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_update import Update
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import ENDS
 
 Result = dict[str, Any]
@@ -39,6 +39,7 @@ class Pcluster:
         self._configuration = configuration and planner.with_owner(configuration, params["name"], params["owner"])
         self._check_mode, self._warn = check_mode, warn
         self._name: str = params["name"]
+        self._fleet = Fleet(library, self._name)
         # Whether this run waits for what it finds under way; a check does not.
         self._waits = bool(params["wait"]) and not check_mode
         self._result: Result = {
@@ -62,7 +63,8 @@ class Pcluster:
             raise TrainiumError("state=present needs configuration or configuration_file, and it must not be empty")
         while True:
             stack = self._find()
-            state = self._read_cluster() if stack and self._params["state"] == "present" else None
+            wanted = stack and self._params["state"] == "present"
+            state = self._library.call("cluster_state", cluster_name=self._name) if wanted else None
             if state and self._configuration:
                 current, version = state["configuration"], state["installed"]
                 self._configuration = planner.without_new_owner(self._configuration, current, version)
@@ -96,10 +98,6 @@ class Pcluster:
         planner.check_owner(stack, self._name, self._params["owner"])
         return stack
 
-    def _read_cluster(self) -> dict[str, Any] | None:
-        state: dict[str, Any] | None = self._library.call("cluster_state", cluster_name=self._name)
-        return state
-
     def _describe(self) -> None:
         self._result["cluster"] = snake(self._library.call("describe_cluster", cluster_name=self._name))
 
@@ -128,18 +126,21 @@ class Pcluster:
         if kind == "delete" and status not in ENDS[kind].done:
             raise self._stack.failure("the deletion of the cluster", status, stack["StackId"])
 
+    def _request(self) -> dict[str, Any]:
+        """What the library is asked for, to create the cluster or to update it."""
+        return {
+            "cluster_name": self._name,
+            "cluster_configuration": self._configuration,
+            "suppress_validators": self._params["suppress_validators"] or None,
+            "validation_failure_level": self._params["validation_failure_level"],
+        }
+
     # --- creating ---
 
     def _create(self) -> None:
         params = self._params
-        arguments = {
-            "cluster_name": self._name,
-            "cluster_configuration": self._configuration,
-            "suppress_validators": params["suppress_validators"] or None,
-            "validation_failure_level": params["validation_failure_level"],
-        }
         # A refused dry run is quicker than a refused creation, and leaves nothing behind.
-        rehearsal = self._library.dry_run("create_cluster", **arguments)
+        rehearsal = self._library.dry_run("create_cluster", **self._request())
         self._result.update(
             changed=True,
             operation="create",
@@ -148,7 +149,9 @@ class Pcluster:
         )
         if self._check_mode:
             return
-        made = self._library.call("create_cluster", rollback_on_failure=params["rollback_on_failure"], **arguments)
+        made = self._library.call(
+            "create_cluster", rollback_on_failure=params["rollback_on_failure"], **self._request()
+        )
         if params["wait"]:
             arn = made["cluster"]["cloudformationStackArn"]
             status = self._stack.wait("create", arn, params["wait_timeout"])
@@ -163,26 +166,94 @@ class Pcluster:
         refusal = planner.version_refusal(state["version"], state["installed"])
         if refusal:
             raise TrainiumError(refusal)
-        update = Update(self._library, self._stack, self._params, self._configuration or {})
-        changes = update.rehearse(state["cluster"].get("computeFleetStatus") or "UNKNOWN")
-        self._result.update(validation_messages=update.messages, cluster=snake(state["cluster"]))
-        if changes is None:
+        self._result["cluster"] = snake(state["cluster"])
+        rehearsal = self._rehearse_update()
+        if rehearsal is None:
             self._warn(
                 f"The configuration of {self._name} differs from the cluster's in keys that ParallelCluster ignores in "
                 "an update; nothing was changed."
             )
             return
+        changes = planner.change_set(rehearsal)
         changes = planner.real_changes(changes, state["configuration"], self._configuration)
         self._result.update(
             changed=True,
             operation="update",
+            validation_messages=planner.validation_messages(rehearsal),
             change_set=changes,
-            fleet_stopped=update.stops_fleet,
             diff=planner.changes_shown(changes),
         )
-        if not self._check_mode:
-            update.perform(arn)
-            self._describe()
+        if self._check_mode:
+            return
+        if self._result["fleet_stopped"]:
+            self._update_stopped(arn, state["cluster"].get("computeFleetStatus") or "UNKNOWN")
+        else:
+            self._perform_update(arn, self._params["wait"])
+        self._describe()
+
+    def _rehearse_update(self) -> Mapping[str, Any] | None:
+        """What the library says of the update; None where it finds nothing to change. Raises TrainiumError.
+
+        With the policy that stops the fleet, what it says of a running one counts as accepted if stopping it would cure
+        that; the library is asked again with the fleet stopped.
+        """
+        try:
+            return self._library.dry_run("update_cluster", **self._request())
+        except PclusterError as error:
+            if planner.nothing_to_update(error.message):
+                return None
+            if not planner.stop_would_help(error.content):
+                raise
+            if self._params["fleet_policy"] == "fail":
+                raise TrainiumError(
+                    f"{error}; stop the compute fleet first, or set fleet_policy=stop_and_start",
+                    change_set=planner.change_set(error.content),
+                ) from error
+            self._result["fleet_stopped"] = True
+            return error.content
+
+    def _perform_update(self, arn: str, wait: bool) -> None:
+        self._library.call("update_cluster", **self._request())
+        if not wait:
+            return
+        status = self._stack.wait("update", arn, self._params["wait_timeout"])
+        if status not in ENDS["update"].done:
+            raise self._stack.failure(
+                "the update of the cluster", status, arn, advice="; the cluster has its former configuration"
+            )
+
+    def _update_stopped(self, arn: str, fleet_status: str) -> None:
+        """Update the cluster with its fleet stopped; one that ran is started again in any case."""
+        started = fleet_status in planner.STARTED
+        try:
+            self._fleet.bring("stopped", fleet_status, self._params["wait_timeout"])
+            self._library.dry_run("update_cluster", **self._request())
+            # The fleet can be started when the update is over, so this waits even with wait=false.
+            self._perform_update(arn, wait=True)
+        except TrainiumError as error:
+            if not started:
+                raise
+            self._start_after(error)
+        if started:
+            self._start_fleet("STOPPED")
+
+    def _start_fleet(self, status: str) -> None:
+        if self._params["wait"]:
+            self._fleet.bring("running", status, self._params["wait_timeout"])
+        else:
+            self._fleet.request("running", status)
+
+    def _start_after(self, error: TrainiumError) -> NoReturn:
+        """Start the fleet again, and let the error go on its way with a word about that."""
+        try:
+            self._start_fleet(self._fleet.look()["status"])
+        except TrainiumError as second:
+            raise TrainiumError(
+                f"{error}; the compute fleet was stopped for it and could not be started again: {second}; "
+                "start it with pcluster_compute_fleet",
+                **error.details,
+            ) from error
+        raise TrainiumError(f"{error}; the compute fleet was started again", **error.details) from error
 
     # --- deleting ---
 

@@ -81,7 +81,8 @@ class PclusterImage:
         }
         self._result.update(changed=True, operation="build")
         self._result["diff"]["after"] = {"image_build_status": "BUILD_COMPLETE"}
-        if self._check_mode and not _has_cleanup_role(self._configuration or {}):
+        rights = ((self._configuration or {}).get("Build") or {}).get("Iam") or {}
+        if self._check_mode and not rights.get("CleanupLambdaRole"):
             # Even its dry run makes the account's role for that, which a check must not.
             self._warn(
                 "ParallelCluster was not asked about the build: without Build/Iam/CleanupLambdaRole even its dry run "
@@ -100,22 +101,20 @@ class PclusterImage:
             self._library.call("delete_image", image_id=self._id, force=self._params["force"])
 
     def _wait(self, gone: bool) -> Image | None:
-        done, failed = ("", "DELETE_FAILED") if gone else ("BUILD_COMPLETE", "BUILD_FAILED")
-
-        def reached(seen: Image | None) -> bool:
-            return seen is None if gone else bool(seen) and (seen or {})["imageBuildStatus"] == done
+        def status(seen: Image | None) -> str:
+            return str(seen["imageBuildStatus"]) if seen else "gone"
 
         def broken(seen: Image | None) -> str:
-            if seen is None:
-                return "" if gone else "the image is gone: something else deleted it meanwhile"
-            if seen["imageBuildStatus"] != failed:
-                return ""
-            return f"the {'deletion' if gone else 'build'} of the image failed{build_failure(seen)}"
+            if status(seen) == ("DELETE_FAILED" if gone else "BUILD_FAILED"):
+                return f"the {'deletion' if gone else 'build'} of the image failed{build_failure(seen or {})}"
+            return "" if gone or seen else "the image is gone: something else deleted it meanwhile"
 
-        def shown(seen: Image | None) -> str:
-            return f"{self._id} ({seen['imageBuildStatus'] if seen else 'gone'})"
-
-        goal = Goal("deleted" if gone else "built", reached, broken, shown)
+        goal = Goal(
+            "deleted" if gone else "built",
+            lambda seen: status(seen) == ("gone" if gone else "BUILD_COMPLETE"),
+            broken,
+            lambda seen: f"{self._id} ({status(seen)})",
+        )
         return wait_until(goal, self._look, self._params["wait_timeout"], Progress(), PACE)
 
 
@@ -137,7 +136,3 @@ def list_images(library: Library, params: Mapping[str, Any]) -> Result:
 
 def _status(image: Image | None) -> dict[str, str]:
     return {"image_build_status": image["imageBuildStatus"]} if image else {}
-
-
-def _has_cleanup_role(configuration: Mapping[str, Any]) -> bool:
-    return bool(((configuration.get("Build") or {}).get("Iam") or {}).get("CleanupLambdaRole"))

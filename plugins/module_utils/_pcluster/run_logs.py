@@ -38,7 +38,9 @@ class PclusterLogs:
             raise TrainiumError("start_time must be earlier than end_time")
         cloudwatch = self._clients("logs")
         groups = log_groups_of(self._name, logs.log_groups(cloudwatch, f"/aws/parallelcluster/{self._name}-"))
-        events = self._stack_events()
+        # All that CloudFormation keeps, newest first.
+        listed = cloudformation.stack_events(self._clients("cloudformation"), self._name, whole=True)
+        events = [planner.shown_stack_event(event) for event in listed]
         if not groups and not events:
             raise TrainiumError("there is neither a stack nor a log group of a cluster of this name in this region")
         streams = self._streams(cloudwatch, groups[0]) if groups else []
@@ -62,20 +64,12 @@ class PclusterLogs:
             "files": files,
         }
 
-    def _stack_events(self) -> list[dict[str, str]]:
-        """All events that CloudFormation keeps, newest first."""
-        listed = cloudformation.stack_events(self._clients("cloudformation"), self._name, whole=True)
-        return [planner.shown_stack_event(event) for event in listed]
-
     def _streams(self, cloudwatch: Any, group: str) -> list[Mapping[str, str]]:
         streams = [planner.parsed(item) for item in logs.log_streams(cloudwatch, group)]
         nodes = self._params["nodes"]
         known: list[str] = []
         if planner.HEAD in nodes:
-            tags = {
-                "tag:parallelcluster:cluster-name": self._name,
-                "tag:parallelcluster:node-type": planner.HEAD,
-            }
+            tags = {"tag:parallelcluster:cluster-name": self._name, "tag:parallelcluster:node-type": planner.HEAD}
             known = [item["InstanceId"] for item in ec2.describe_instances(self._clients("ec2"), tags)]
         return planner.chosen(streams, nodes, self._params["logs"], planner.heads(streams, known))
 

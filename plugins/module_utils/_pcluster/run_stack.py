@@ -50,10 +50,9 @@ class Stack:
         for seconds in looks(timeout, Pace(1, 1.5, 10)):
             stack = cloudformation.describe_stack(self._cfn, arn)
             status = str(stack["StackStatus"]) if stack else "DELETE_COMPLETE"
-            ended = status in (*ends.done, *ends.failed) or stack is None
-            seen = stack_events.progress(cloudformation.stack_events(self._cfn, arn) if not ended else ())
-            if ended:
+            if stack is None or status in (*ends.done, *ends.failed):
                 return status
+            seen = stack_events.progress(cloudformation.stack_events(self._cfn, arn))
             known = max(total, seen.done + len(seen.under_way))
             self._progress.report(
                 f"resources of {self.name} {ends.verb}",
@@ -72,7 +71,7 @@ class Stack:
         """Why an operation failed, in one sentence, with the failed resources and the log groups as details."""
         events = cloudformation.stack_events(self._cfn, arn)
         failed = stack_events.failures(events)
-        for item in [event for event in events if _failed_nested(event)]:
+        for item in filter(_failed_nested, events):
             nested = cloudformation.stack_events(self._cfn, item["PhysicalResourceId"])
             failed.extend(stack_events.failures(nested))
         reason = stack_events.failure_text(failed, stack_events.root_reason(events))

@@ -7,10 +7,9 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: collection_archive
 version_added: 0.1.0
-short_description: Pack a collection so that nodes can install it
+short_description: Pack this collection so that nodes can unpack it
 description:
-  - Makes an archive of a collection that C(ansible-galaxy collection install) takes, from a checkout as well as from an
-    installed collection.
+  - Makes an archive of what a node can use of the collection, from a checkout as well as from an installed collection.
   - The same files give the same bytes, so that the digest says whether the collection has changed. Tests and
     documentation are left out.
 extends_documentation_fragment:
@@ -26,7 +25,7 @@ options:
   dest:
     description:
       - The folder for the archive; it is made if it is not there.
-      - Archives of the same collection with other content are removed from it.
+      - Archives with other content are removed from it.
     type: path
     required: true
 """
@@ -44,55 +43,46 @@ archive:
   description: Path of the archive.
   returned: success
   type: str
-  sample: /home/ubuntu/.cache/trainium/trainium-cluster-0.1.0-0f1e2d3c4b5a.tar.gz
+  sample: /home/ubuntu/.cache/trainium/trainium-cluster-0f1e2d3c4b5a.tar.gz
 sha256:
   description: Its SHA-256.
   returned: success
   type: str
   sample: 0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
-version:
-  description: The version of the collection.
-  returned: success
-  type: str
-  sample: 0.1.0
 """
 
 import hashlib
-import json
 import os
 from pathlib import Path
-from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
-from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
+from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import staged
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import collection_archive
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.collection_archive import (
+    FOLDERS,
+    build,
+    wanted,
+)
 
 
-def read(root: Path) -> tuple[dict[str, Any], dict[str, tuple[bytes, bool]]]:
-    """Who the collection is, and its files. Raises OSError, ValueError and TrainiumError."""
-    galaxy, manifest = root / "galaxy.yml", root / "MANIFEST.json"
-    info = collection_archive.information(
-        yaml_load(galaxy.read_text(encoding="utf-8")) if galaxy.is_file() else None,
-        json.loads(manifest.read_text(encoding="utf-8")) if manifest.is_file() else None,
-    )
-    files = {}
-    for top in collection_archive.FOLDERS:
-        for folder, _folders, names in os.walk(root / top):
-            for name in names:
-                path = Path(folder, name)
-                relative = path.relative_to(root).as_posix()
-                if collection_archive.wanted(relative) and path.is_file():
-                    files[relative] = (path.read_bytes(), os.access(path, os.X_OK))
-    return info, files
+def read(root: Path) -> dict[str, tuple[bytes, bool]]:
+    """The files of the collection. Raises OSError and TrainiumError."""
+    if not any((root / name).is_file() for name in ("galaxy.yml", "MANIFEST.json")):
+        raise TrainiumError("neither galaxy.yml nor MANIFEST.json is there")
+    paths = [path for top in FOLDERS for path in (root / top).rglob("*")]
+    names = {path.relative_to(root).as_posix(): path for path in paths}
+    return {
+        name: (path.read_bytes(), os.access(path, os.X_OK))
+        for name, path in names.items()
+        if wanted(name) and path.is_file()
+    }
 
 
-def write(module: AnsibleModule, dest: Path, prefix: str, content: bytes) -> None:
-    """Put the archive into its folder in one step, and take older ones of the collection away."""
+def write(module: AnsibleModule, dest: Path, content: bytes) -> None:
+    """Put the archive into its folder in one step, and take older ones away."""
     dest.parent.mkdir(parents=True, exist_ok=True)
     module.atomic_move(staged(module, content), str(dest))
-    for old in dest.parent.glob(f"{prefix}-*.tar.gz"):
+    for old in dest.parent.glob("trainium-cluster-*.tar.gz"):
         if old != dest:
             old.unlink()
 
@@ -102,22 +92,18 @@ def main() -> None:
         argument_spec={"path": {"type": "path", "required": True}, "dest": {"type": "path", "required": True}},
         supports_check_mode=True,
     )
-    if not HAS_YAML:
-        module.fail_json(msg=missing_required_lib("PyYAML"))
     root = Path(module.params["path"]).resolve()
     try:
-        info, files = read(root)
-        content = collection_archive.build(info, files)
+        content = build(read(root))
         digest = hashlib.sha256(content).hexdigest()
-        prefix = f"{info['namespace']}-{info['name']}"
-        dest = Path(module.params["dest"], f"{prefix}-{info['version']}-{digest[:12]}.tar.gz")
+        dest = Path(module.params["dest"], f"trainium-cluster-{digest[:12]}.tar.gz")
         changed = not dest.is_file() or dest.read_bytes() != content
         if changed and not module.check_mode:
-            write(module, dest, prefix, content)
-    except (OSError, ValueError, TrainiumError) as error:
+            write(module, dest, content)
+    except (OSError, TrainiumError) as error:
         module.fail_json(msg=f"collection_archive: {root} cannot be packed ({error}); name the root of a collection.")
         raise AssertionError("fail_json does not return") from error
-    module.exit_json(changed=changed, archive=str(dest), sha256=digest, version=info["version"])
+    module.exit_json(changed=changed, archive=str(dest), sha256=digest)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.collection_archive import build
 from packaging.requirements import Requirement
 
 from tests.sandbox_driver import REPOSITORY
@@ -100,6 +101,21 @@ def test_no_python_that_serves(image: Image, python: str, sentence: str) -> None
     done = image.run("echo found", python)
     assert done.returncode == 1
     assert sentence in done.stderr
+
+
+def test_the_collection_is_unpacked_where_ansible_finds_it(image: Image, tmp_path: Path) -> None:
+    image.own("python3")
+    archive = tmp_path / "collection.tar.gz"
+    archive.write_bytes(build({"playbooks/node.yml": (b"[]\n", False)}))
+    stubs = f"make_environment() {{ :; }}; install_requirements() {{ :; }}; install_ansible {tmp_path}/made "
+    done = image.run(f"{stubs}{archive}")
+    assert done.returncode == 0, done.stderr
+    unpacked = tmp_path / "made" / "collections" / "ansible_collections" / "trainium" / "cluster" / "playbooks"
+    assert (unpacked / "node.yml").read_bytes() == b"[]\n"
+    archive.write_bytes(b"cut")
+    done = image.run(f"{stubs}{archive}")
+    assert done.returncode == 1
+    assert "the collection cannot be installed (" in done.stderr
 
 
 def test_no_pip_at_all(image: Image, tmp_path: Path) -> None:

@@ -19,15 +19,12 @@ TEMPLATE = REPOSITORY / "roles" / "parallelcluster" / "templates" / "node.sh.j2"
 COLLECTION, VARIABLES = "a collection", "{}"
 # What python.sh.j2 does, in short.
 ENVIRONMENTS = """
-find_python() { :; }
-make_environment() { mkdir -p "$1/bin"; cp "$STUBS"/made/* "$1/bin/"; pip=(true); }
-install_requirements() { :; }
+install_ansible() { mkdir -p "$1/venv/bin"; cp "$STUBS"/made/* "$1/venv/bin/"; echo "$2" >> "$NODE/installed"; }
 """
 STUBS = {
     "curl": "exit 1",
     "aws": f"case $6 in */collection*) printf '{COLLECTION}';; *) printf '{VARIABLES}';; esac > \"$7\"",
     "made/python": f'exec {sys.executable} "$@"',
-    "made/ansible-galaxy": 'echo "$0" >> "$NODE/installed"',
     "made/ansible-playbook": 'echo played >> "$NODE/played"; case $* in *HeadNode*) mkdir -p "$NODE/venv/bin";'
     ' echo "$SOFTWARE" | tee "$NODE/venv/bin/torchrun" > "$NODE/venv/.trainium";; esac',
 }

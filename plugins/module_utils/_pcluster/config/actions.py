@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import given
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import nfs_actions
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import partition
 
@@ -18,6 +19,14 @@ EVENTS = {
     "on_node_updated": "OnNodeUpdated",
 }
 SSM_POLICY = "AmazonSSMManagedInstanceCore"
+
+
+def actions_and_rights(variables: Variables, node_type: str, node: Variables) -> Section:
+    """The sections CustomActions and Iam of a node."""
+    actions = node_actions(variables, node_type, node)
+    # A login node takes policies only; it has no S3Access of its own.
+    rights = iam_section(variables, node, script_buckets(actions), s3=node_type != "login")
+    return {"CustomActions": custom_actions(actions), "Iam": rights}
 
 
 def node_actions(variables: Variables, node_type: str, node: Variables) -> dict[str, Any]:
@@ -42,19 +51,15 @@ def custom_actions(actions: Variables) -> Section:
     """{on_node_configured: [{script, args}]} as ParallelCluster writes it: one script, or a sequence of them."""
     section: Section = {}
     for event, key in EVENTS.items():
-        scripts = [_action(item) for item in actions.get(event) or []]
+        scripts = [
+            given(Script=item["script"], Args=[str(value) for value in item.get("args") or ()])
+            for item in actions.get(event) or []
+        ]
         if len(scripts) == 1:
             section[key] = scripts[0]
         elif scripts:
             section[key] = {"Sequence": scripts}
     return section
-
-
-def _action(item: Variables) -> Section:
-    action: Section = {"Script": item["script"]}
-    if item.get("args"):
-        action["Args"] = [str(value) for value in item["args"]]
-    return action
 
 
 def bucket_of(url: str) -> tuple[str, str]:
@@ -76,12 +81,9 @@ def script_buckets(actions: Variables) -> list[Section]:
                 folders.setdefault(bucket, set()).add(key.rpartition("/")[0])
     sections = []
     for bucket, keys in folders.items():
-        section: Section = {"BucketName": bucket}
         folder = next(iter(keys))
         # Scripts in several folders need all of it.
-        if len(keys) == 1 and folder:
-            section["KeyName"] = folder + "/*"
-        sections.append(section)
+        sections.append(given(BucketName=bucket, KeyName=f"{folder}/*" if len(keys) == 1 and folder else None))
     return sections
 
 
@@ -115,9 +117,6 @@ def iam_section(variables: Variables, node: Variables, scripts: Iterable[Section
 
 
 def _s3_access(item: Variables) -> Section:
-    section: Section = {"BucketName": item["bucket"]}
-    if item.get("key"):
-        section["KeyName"] = item["key"]
-    if item.get("write"):
-        section["EnableWriteAccess"] = True
-    return section
+    return given(
+        BucketName=item["bucket"], KeyName=item.get("key") or None, EnableWriteAccess=bool(item.get("write")) or None
+    )

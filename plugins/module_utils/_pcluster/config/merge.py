@@ -10,6 +10,11 @@ from typing import Any
 IDENTITIES = ("Name", "name", "Key", "BucketName", "bucket", "Policy")
 
 
+def given(**section: Any) -> dict[str, Any]:
+    """A section without what is None or an empty section."""
+    return {key: value for key, value in section.items() if value is not None and value not in ({}, [])}
+
+
 def without_nothing(value: Any) -> Any:
     """A copy without the options that were not given, which Ansible hands over as None."""
     if isinstance(value, Mapping):

@@ -22,8 +22,8 @@ def _queue(name: str, resource: Variables, **options: Any) -> Variables:
     return {"name": name, "compute_resources": [resource], **options}
 
 
-def _trn1(maximum: int) -> Variables:
-    return {"name": "trn1", "instance_type": "trn1.32xlarge", "min_count": 0, "max_count": maximum}
+def _nodes(name: str, instance_type: str, maximum: int, **options: Any) -> Variables:
+    return {"name": name, "instance_type": instance_type, "min_count": 0, "max_count": maximum, **options}
 
 
 # /home is shared by the head node in every cluster; /apps is a volume of its own that it shares in the same way.
@@ -37,96 +37,65 @@ _LUSTRE = {
     "per_unit_storage_throughput": 250,
     "data_compression_type": "LZ4",
 }
-# Head node, storage and access that the clusters for large GPU and Trainium jobs have in common.
-_TRAINING: Variables = {
-    "head_node": {"instance_type": "m5.8xlarge", "root_volume_size": 200},
-    "shared_storage": [_APPS, _LUSTRE],
-    "ephemeral_dir": "/local_scratch",
-    "monitoring": {"dashboard": True},
-}
-_P4DE = {"name": "distributed-ml", "instance_type": "p4de.24xlarge", "min_count": 0, "max_count": 4}
-_TRAINING_P4DE: Variables = {**_TRAINING, "queues": [_queue("compute-gpu", _P4DE, job_exclusive_allocation=True)]}
-_ONE_TRN1: Variables = {
-    "head_node": {"instance_type": "m5.4xlarge"},
-    "shared_storage": [{"type": "efs", "name": "shared", "mount_dir": "/shared"}],
-    "ephemeral_dir": "/scratch",
-    "queues": [_queue("compute1", _trn1(2))],
-}
+_SHARED = {"type": "efs", "name": "shared", "mount_dir": "/shared"}
+_TRN1 = _nodes("trn1", "trn1.32xlarge", 2)
+_P4DE_QUEUE = _queue("compute-gpu", _nodes("distributed-ml", "p4de.24xlarge", 4), job_exclusive_allocation=True)
+
+
+def _training(*queues: Variables) -> Variables:
+    """Head node, storage and access that the clusters for large GPU and Trainium jobs have in common."""
+    return {
+        "head_node": {"instance_type": "m5.8xlarge", "root_volume_size": 200},
+        "shared_storage": [_APPS, _LUSTRE],
+        "ephemeral_dir": "/local_scratch",
+        "monitoring": {"dashboard": True},
+        "queues": list(queues),
+    }
+
+
+def _small(*queues: Variables, **options: Any) -> Variables:
+    """Two trn1 nodes and what the cluster is to show."""
+    return {
+        "head_node": {"instance_type": "m5.4xlarge"},
+        "shared_storage": [_SHARED],
+        "ephemeral_dir": "/scratch",
+        "queues": [_queue("compute1", _TRN1), *queues],
+        **options,
+    }
+
 
 PRESETS: dict[str, Variables] = {
     # Two nodes, EFS with provisioned throughput, head node in a public and compute nodes in a private subnet.
     "trn1": {
         "head_node": {"instance_type": "c5.4xlarge", "root_volume_size": 800},
-        "shared_storage": [
-            {"type": "efs", "name": "shared", "mount_dir": "/neuron_shared", "provisioned_throughput": 1024}
-        ],
+        "shared_storage": [{**_SHARED, "mount_dir": "/neuron_shared", "provisioned_throughput": 1024}],
         "ephemeral_dir": "/scratch",
-        "queues": [_queue("compute1", _trn1(2), root_volume_size=800)],
+        "queues": [_queue("compute1", _TRN1, root_volume_size=800)],
     },
     # Sixteen nodes that come with a job and go after it, and set themselves up by a script.
     "trn1_dynamic": {
         "head_node": {"instance_type": "c5.4xlarge"},
-        "shared_storage": [{"type": "efs", "name": "shared", "mount_dir": "/shared"}],
-        "queues": [_queue("compute1", _trn1(16))],
+        "shared_storage": [_SHARED],
+        "queues": [_queue("compute1", {**_TRN1, "max_count": 16})],
     },
-    "gpu": {
-        **_TRAINING,
-        "queues": [_queue("compute-gpu", {**_P4DE, "instance_type": "p4d.24xlarge"}, job_exclusive_allocation=True)],
-    },
-    "p4de_custom_ami": _TRAINING_P4DE,
+    "gpu": _training(_queue("compute-gpu", _nodes("distributed-ml", "p4d.24xlarge", 4), job_exclusive_allocation=True)),
+    "p4de_custom_ami": _training(_P4DE_QUEUE),
     # Pyxis and Enroot come by scripts.
-    "p4de_postinstall": _TRAINING_P4DE,
-    "p4de_g5_inference": {
-        **_TRAINING,
-        "queues": [
-            _queue("compute-gpu", _P4DE, job_exclusive_allocation=True),
-            _queue(
-                "inference-gpu",
-                {"name": "inference", "instance_type": "g5.12xlarge", "min_count": 0, "max_count": 4, "efa": False},
-            ),
-        ],
-    },
-    "trn1_custom_ami": {
-        **_TRAINING,
-        "queues": [
-            _queue(
-                "compute-trn1",
-                {"name": "distributed-ml", "instance_type": "trn1.32xlarge", "min_count": 0, "max_count": 4},
-            )
-        ],
-    },
-    "trn2": {
-        **_TRAINING,
-        "queues": [
-            _queue("compute1", {"name": "trn2", "instance_type": "trn2.48xlarge", "min_count": 0, "max_count": 2})
-        ],
-    },
-    "capacity_block": {
-        **_TRAINING,
-        "queues": [
-            _queue(
-                "compute1",
-                {"name": "trn2", "instance_type": "trn2.48xlarge", "min_count": 2, "max_count": 2},
-                capacity_type="CAPACITY_BLOCK",
-            )
-        ],
-    },
-    "login_nodes": merge(
-        _ONE_TRN1,
-        {"login_nodes": [{"name": "login", "instance_type": "m5.xlarge", "count": 2, "gracetime_period": 10}]},
+    "p4de_postinstall": _training(_P4DE_QUEUE),
+    "p4de_g5_inference": _training(
+        _P4DE_QUEUE, _queue("inference-gpu", _nodes("inference", "g5.12xlarge", 4, efa=False))
     ),
-    "accounting": merge(_ONE_TRN1, {"accounting": {"user_name": "slurm"}}),
-    "multi_queue": merge(
-        _ONE_TRN1,
-        {
-            "queues": [
-                _queue(
-                    "compile",
-                    {"name": "cpu", "instance_type": "m5.8xlarge", "min_count": 0, "max_count": 4},
-                ),
-                _queue("debug", {"name": "trn1s", "instance_type": "trn1.2xlarge", "min_count": 0, "max_count": 2}),
-            ]
-        },
+    "trn1_custom_ami": _training(_queue("compute-trn1", _nodes("distributed-ml", "trn1.32xlarge", 4))),
+    "trn2": _training(_queue("compute1", _nodes("trn2", "trn2.48xlarge", 2))),
+    "capacity_block": _training(
+        _queue("compute1", {**_nodes("trn2", "trn2.48xlarge", 2), "min_count": 2}, capacity_type="CAPACITY_BLOCK")
+    ),
+    "login_nodes": _small(
+        login_nodes=[{"name": "login", "instance_type": "m5.xlarge", "count": 2, "gracetime_period": 10}]
+    ),
+    "accounting": _small(accounting={"user_name": "slurm"}),
+    "multi_queue": _small(
+        _queue("compile", _nodes("cpu", "m5.8xlarge", 4)), _queue("debug", _nodes("trn1s", "trn1.2xlarge", 2))
     ),
 }
 

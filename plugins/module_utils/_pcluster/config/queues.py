@@ -9,22 +9,14 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import has_efa, is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config import types
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import (
-    custom_actions,
-    iam_section,
-    node_actions,
-    script_buckets,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import actions_and_rights
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import given
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.shortcuts import fill_queues
 
 Variables = Mapping[str, Any]
 Section = dict[str, Any]
 
 CAPACITY_BLOCK = "CAPACITY_BLOCK"
-
-
-def _given(**section: Any) -> Section:
-    return {key: value for key, value in section.items() if value is not None and value not in ({}, [])}
 
 
 def render_queues(variables: Variables) -> list[Section]:
@@ -62,7 +54,6 @@ def _by_subnet(queue: Variables, subnets: list[str] | None) -> list[Section]:
 
 def _queue(variables: Variables, queue: Variables) -> Section:
     resources = queue["compute_resources"]
-    own_actions = node_actions(variables, "compute", queue)
     efa = [_wants_efa(resource) for resource in resources]
     kinds = [str(resource.get("instance_type") or "") for resource in resources]
     size = queue.get("root_volume_size") or max((types.root_volume_size(kind) for kind in kinds), default=200)
@@ -71,7 +62,7 @@ def _queue(variables: Variables, queue: Variables) -> Section:
     if exclusive is None and any(is_neuron(kind) for kind in kinds):
         # Slurm knows no Neuron devices, so two jobs on a node would share them unknowingly.
         exclusive = True
-    return _given(
+    return given(
         Name=queue.get("name"),
         CapacityType=queue.get("capacity_type"),
         AllocationStrategy=queue.get("allocation_strategy"),
@@ -79,20 +70,19 @@ def _queue(variables: Variables, queue: Variables) -> Section:
         JobExclusiveAllocation=exclusive,
         ComputeResources=[_compute_resource(resource, with_efa) for resource, with_efa in zip(resources, efa)],
         ComputeSettings={
-            "LocalStorage": _given(
+            "LocalStorage": given(
                 RootVolume={"Size": size, "VolumeType": "gp3", "Encrypted": True},
-                EphemeralVolume=_given(MountDir=ephemeral),
+                EphemeralVolume=given(MountDir=ephemeral),
             )
         },
-        Networking=_given(
+        Networking=given(
             SubnetIds=queue["subnet_ids"],
             PlacementGroup=_placement_group(variables, queue, any(efa)),
             SecurityGroups=queue.get("security_groups"),
             AdditionalSecurityGroups=queue.get("additional_security_groups"),
         ),
-        CustomActions=custom_actions(own_actions),
-        Iam=iam_section(variables, queue, script_buckets(own_actions)),
-        Image=_given(CustomAmi=queue.get("custom_ami")),
+        **actions_and_rights(variables, "compute", queue),
+        Image=given(CustomAmi=queue.get("custom_ami")),
         CustomSlurmSettings=queue.get("custom_slurm_settings"),
         Tags=[{"Key": str(key), "Value": str(value)} for key, value in (queue.get("tags") or {}).items()],
     )
@@ -107,13 +97,13 @@ def _wants_efa(resource: Variables) -> bool:
 
 def _compute_resource(resource: Variables, efa: bool) -> Section:
     instances = resource.get("instance_types")
-    return _given(
+    return given(
         Name=resource.get("name"),
         InstanceType=resource.get("instance_type"),
         Instances=[{"InstanceType": kind} for kind in instances] if instances else None,
         MinCount=resource.get("min_count", 0),
         MaxCount=resource.get("max_count", max(10, int(resource.get("min_count") or 0))),
-        Efa=_given(Enabled=efa or None, GdrSupport=resource.get("gdr_support")),
+        Efa=given(Enabled=efa or None, GdrSupport=resource.get("gdr_support")),
         CapacityReservationTarget=_reservation(resource.get("capacity_reservation"), str(resource.get("name"))),
         DisableSimultaneousMultithreading=resource.get("disable_hyperthreading"),
         SpotPrice=resource.get("spot_price"),
@@ -126,7 +116,7 @@ def _reservation(target: Variables | None, where: str) -> Section:
         return {}
     if target.get("id") and target.get("resource_group_arn"):
         raise TrainiumError(f"capacity_reservation of {where} has an id and a resource_group_arn; give one of them")
-    return _given(
+    return given(
         CapacityReservationId=target.get("id"), CapacityReservationResourceGroupArn=target.get("resource_group_arn")
     )
 

@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import (
-    custom_actions,
-    iam_section,
-    node_actions,
-    script_buckets,
-)
-from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import merge
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.actions import actions_and_rights
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.merge import given, merge
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.queues import render_queues
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import render_storage
 
@@ -25,11 +20,6 @@ Section = dict[str, Any]
 
 DEFAULT_OS = "ubuntu2404"
 HEAD_ROOT_VOLUME = 200
-
-
-def given(**section: Any) -> Section:
-    """A section without what is None or an empty section."""
-    return {key: value for key, value in section.items() if value is not None and value not in ({}, [])}
 
 
 def render(variables: Variables) -> Section:
@@ -65,7 +55,6 @@ def render(variables: Variables) -> Section:
 
 
 def _head_node(variables: Variables, head: Variables) -> Section:
-    own = node_actions(variables, "head", head)
     key_name = head.get("key_name") or variables.get("key_name")
     return given(
         InstanceType=head.get("instance_type") or "m5.2xlarge",
@@ -84,9 +73,9 @@ def _head_node(variables: Variables, head: Variables) -> Section:
             }
         },
         SharedStorageType=head.get("shared_storage_type"),
-        Dcv=_dcv(variables, head),
-        CustomActions=custom_actions(own),
-        Iam=iam_section(variables, head, script_buckets(own)),
+        # The remote desktop, open to those who may log in and to nobody else.
+        Dcv=given(Enabled=True, AllowedIps=variables.get("allowed_ips")) if head.get("dcv") else None,
+        **actions_and_rights(variables, "head", head),
         Imds={"Secured": True},
         Image=given(CustomAmi=head.get("custom_ami")),
     )
@@ -97,15 +86,7 @@ def _elastic_ip(value: Any) -> Any:
     return {"true": True, "yes": True, "false": False, "no": False}.get(str(value).lower(), value)
 
 
-def _dcv(variables: Variables, head: Variables) -> Section:
-    """The remote desktop, open to those who may log in and to nobody else."""
-    if not head.get("dcv"):
-        return {}
-    return given(Enabled=True, AllowedIps=variables.get("allowed_ips"))
-
-
 def _login_pool(variables: Variables, pool: Variables) -> Section:
-    own = node_actions(variables, "login", pool)
     subnet = pool.get("subnet_id") or (variables.get("head_node") or {}).get("subnet_id")
     return given(
         Name=pool.get("name") or "login",
@@ -118,9 +99,7 @@ def _login_pool(variables: Variables, pool: Variables) -> Section:
             AdditionalSecurityGroups=pool.get("additional_security_groups"),
         ),
         Ssh=given(AllowedIps=pool.get("allowed_ips") or variables.get("allowed_ips")),
-        CustomActions=custom_actions(own),
-        # A login node takes policies only; it has no S3Access of its own.
-        Iam=iam_section(variables, pool, [], s3=False),
+        **actions_and_rights(variables, "login", pool),
         Image=given(CustomAmi=pool.get("custom_ami")),
     )
 

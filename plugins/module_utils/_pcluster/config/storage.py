@@ -12,26 +12,23 @@ Variables = Mapping[str, Any]
 
 
 class Kind(NamedTuple):
-    """``settings``: the section's name. ``existing``: the option that names a file system or volume that exists.
-
-    ``defaults`` hold for a new one only; ``always`` are the options that an existing one takes too.
-    """
+    """``existing``: the option that names a file system or volume that exists. ``defaults`` hold for a new one only."""
 
     storage_type: str
-    settings: str
     existing: str
     defaults: Mapping[str, Any]
-    always: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> str:
+        """The section's name."""
+        return f"{self.storage_type}Settings"
 
 
 KINDS: dict[str, Kind] = {
-    "efs": Kind(
-        *("Efs", "EfsSettings", "file_system_id"),
-        {"encrypted": True},
-        ("access_point_id", "encryption_in_transit", "iam_authorization"),
-    ),
+    "efs": Kind("Efs", "file_system_id", {"encrypted": True}),
     "fsx_lustre": Kind(
-        *("FsxLustre", "FsxLustreSettings", "file_system_id"),
+        "FsxLustre",
+        "file_system_id",
         {
             "storage_capacity": 1200,
             "deployment_type": "PERSISTENT_2",
@@ -39,10 +36,10 @@ KINDS: dict[str, Kind] = {
             "data_compression_type": "LZ4",
         },
     ),
-    "fsx_openzfs": Kind("FsxOpenZfs", "FsxOpenZfsSettings", "volume_id", {}),
-    "fsx_ontap": Kind("FsxOntap", "FsxOntapSettings", "volume_id", {}),
-    "file_cache": Kind("FileCache", "FileCacheSettings", "file_cache_id", {}),
-    "ebs": Kind("Ebs", "EbsSettings", "volume_id", {"encrypted": True, "volume_type": "gp3", "size": 200}),
+    "fsx_openzfs": Kind("FsxOpenZfs", "volume_id", {}),
+    "fsx_ontap": Kind("FsxOntap", "volume_id", {}),
+    "file_cache": Kind("FileCache", "file_cache_id", {}),
+    "ebs": Kind("Ebs", "volume_id", {"encrypted": True, "volume_type": "gp3", "size": 200}),
 }
 NFS = "nfs"
 

@@ -70,10 +70,6 @@ def _beside(merged: Mapping[str, Any], queues: Sequence[Mapping[str, Any]]) -> l
     return [what for what, is_there in there.items() if is_there]
 
 
-def _user(system: str) -> str:
-    return next((user for start, user in _USERS.items() if system.startswith(start)), Summary().user)
-
-
 def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
     """The summary. What cannot be read has the defaults: the module pcluster_config says what is wrong with it."""
     try:
@@ -96,5 +92,6 @@ def summary(preset: str | None, variables: Mapping[str, Any]) -> Summary:
     except (TrainiumError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return Summary()
     neuron = not all_kinds or any(map(is_neuron, all_kinds))
-    user = _user(str(merged.get("os") or ""))
+    system = str(merged.get("os") or "")
+    user = next((user for start, user in _USERS.items() if system.startswith(start)), Summary().user)
     return Summary(kind, count, folder, neuron, user, reservations, bursting, least, market, beside)

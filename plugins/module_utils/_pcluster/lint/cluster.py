@@ -59,19 +59,16 @@ def name(view: View) -> Iterator[Finding]:
 def required(view: View) -> Iterator[Finding]:
     for path, remedy in REQUIRED.items():
         if not section(view.configuration, *path[:-1]).get(path[-1]):
-            key = "/".join(path)
-            yield Finding(key, f"is missing; {remedy}")
+            yield Finding("/".join(path), f"is missing; {remedy}")
 
 
 def doors(view: View) -> Iterator[Finding]:
     """Who may log in. Without AllowedIps ParallelCluster opens ssh to the whole world."""
     head = section(view.configuration, "HeadNode")
-    allowed = [("HeadNode/Ssh/AllowedIps", section(head, "Ssh").get("AllowedIps"))]
-    holders = [("HeadNode", head), *entries(view.configuration, *POOLS)]
-    for key, holder in holders[1:]:
-        if "AllowedIps" in section(holder, "Ssh"):
-            allowed.append((f"{key}/Ssh/AllowedIps", section(holder, "Ssh")["AllowedIps"]))
-    for key, holder in holders:
+    allowed = []
+    for key, holder in [("HeadNode", head), *entries(view.configuration, *POOLS)]:
+        if holder is head or "AllowedIps" in section(holder, "Ssh"):
+            allowed.append((f"{key}/Ssh/AllowedIps", section(holder, "Ssh").get("AllowedIps")))
         if section(holder, "Dcv").get("Enabled") is True:
             allowed.append((f"{key}/Dcv/AllowedIps", section(holder, "Dcv").get("AllowedIps")))
     for key, value in allowed:

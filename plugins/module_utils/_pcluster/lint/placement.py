@@ -24,11 +24,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.vi
     Finding,
     Resource,
     View,
-    entries,
     queues,
     resources,
     section,
-    strings,
+    subnets_of,
     text,
 )
 
@@ -47,29 +46,13 @@ _SYSTEMS = {
 
 def efa_subnets(view: View) -> Iterator[Finding]:
     for queue_key, queue in queues(view):
-        listed = strings(section(queue, "Networking"), "SubnetIds")
-        named = [item for item in resources(view) if item.queue_key == queue_key and item.efa]
+        listed = subnets_of(queue)
+        named = [str(one.resource.get("Name")) for one in resources(view) if one.queue_key == queue_key and one.efa]
         if len(set(listed)) > 1 and named:
             yield Finding(
                 f"{queue_key}/Networking/SubnetIds",
-                f"EFA is on for {_names(named)} and does not cross a zone, but there are {len(set(listed))} "
+                f"EFA is on for {', '.join(named)} and does not cross a zone, but there are {len(set(listed))} "
                 "subnets; leave one subnet or switch EFA off",
-            )
-
-
-def new_file_systems(view: View) -> Iterator[Finding]:
-    """ManagedFsxMultiAzValidator looks at the subnets of all queues together."""
-    subnets = {subnet for _key, queue in queues(view) for subnet in strings(section(queue, "Networking"), "SubnetIds")}
-    for key, item in entries(view.configuration, "SharedStorage"):
-        if (
-            len(subnets) > 1
-            and item.get("StorageType") == "FsxLustre"
-            and not section(item, "FsxLustreSettings").get("FileSystemId")
-        ):
-            yield Finding(
-                key,
-                f"ParallelCluster makes FSx for Lustre only where all nodes are in one subnet, and there are "
-                f"{len(subnets)}; give the id of a file system that is there, or leave one subnet",
             )
 
 
@@ -92,47 +75,38 @@ def efa_types(view: View) -> Iterator[Finding]:
 def placement_groups(view: View) -> Iterator[Finding]:
     for item in resources(view):
         key, group = item.placement_group
-        if item.efa and not group and item.queue.get("CapacityType") != CAPACITY_BLOCK:
-            listed = strings(section(item.queue, "Networking"), "SubnetIds")
-            if len(set(listed)) <= 1:
-                yield Finding(
-                    key,
-                    "is missing; with EFA say Enabled: true for a placement group, or false where the "
-                    "reservation brings its own",
-                )
+        in_block = item.queue.get("CapacityType") == CAPACITY_BLOCK
+        if item.efa and not group and not in_block and len(set(subnets_of(item.queue))) <= 1:
+            yield Finding(
+                key,
+                "is missing; with EFA say Enabled: true for a placement group, or false where the "
+                "reservation brings its own",
+            )
         if group.get("Enabled") is False and (group.get("Name") or group.get("Id")):
             yield Finding(
                 f"{key}/Enabled", "a placement group is named and switched off at once; remove the one or the other"
             )
-        if not _in_group(item):
+        if group.get("Enabled") is False or not (group.get("Enabled") or group.get("Name") or group.get("Id")):
             continue
         where = f"{key}/{'Enabled' if 'Enabled' in group else 'Name'}"
-        if item.queue.get("CapacityType") == CAPACITY_BLOCK:
+        if in_block:
             yield Finding(
                 where,
                 "a Capacity Block has its own placement, beside which a placement group leads to "
                 "insufficient capacity; set Enabled to false",
             )
         elif _made_by_aws(item, view):
-            _key, target = item.reservation
-            name = target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
             yield Finding(
                 where,
-                f"the reservation {name} is one that AWS makes with its own placement group, beside which "
-                "another leads to insufficient capacity; set Enabled to false, or state that the reservation is your "
-                "own",
+                f"the reservation {item.reservation_name} is one that AWS makes with its own placement group, "
+                "beside which another leads to insufficient capacity; set Enabled to false, or state that the "
+                "reservation is your own",
             )
-
-
-def _in_group(item: Resource) -> bool:
-    _key, group = item.placement_group
-    return group.get("Enabled") is not False and bool(group.get("Enabled") or group.get("Name") or group.get("Id"))
 
 
 def _made_by_aws(item: Resource, view: View) -> bool:
     """Whether a resource's reservation was made by AWS: as stated, else as the rule is for its instance type."""
-    _key, target = item.reservation
-    name = target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
+    name = item.reservation_name
     if not name or name in view.own_reservations:
         return False
     return name in view.reservations_of_aws or any(reserved_by_aws(kind) for _key, kind in item.instance_types)
@@ -187,13 +161,8 @@ def neuron_system(view: View) -> Iterator[Finding]:
     )
 
 
-def _names(items: list[Resource]) -> str:
-    return ", ".join(str(item.resource.get("Name")) for item in items)
-
-
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     efa_subnets,
-    new_file_systems,
     efa_types,
     placement_groups,
     capacity_blocks,

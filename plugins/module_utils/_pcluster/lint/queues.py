@@ -11,18 +11,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import is_neuron
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.types import root_volume_size
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
     WARNING,
     Finding,
     View,
     entries,
+    neuron_queues,
     number,
     queues,
     resources,
     section,
-    strings,
+    subnets_of,
     text,
 )
 
@@ -130,40 +130,29 @@ def instance_types(view: View) -> Iterator[Finding]:
     for item in resources(view):
         if item.instance_types or section(item.resource, "CapacityReservationTarget").get("CapacityReservationId"):
             continue
-        where = f"{item.key}/InstanceType"
         if "InstanceType" not in item.resource and "Instances" not in item.resource:
-            yield Finding(where, "is missing; name the instance type, such as trn1.32xlarge")
+            yield Finding(f"{item.key}/InstanceType", "is missing; name the instance type, such as trn1.32xlarge")
 
 
 def root_volumes(view: View) -> Iterator[Finding]:
     """A root volume that Neuron's software and caches fill up."""
-    for queue_key, queue in queues(view):
-        kinds = [
-            kind
-            for item in resources(view)
-            if item.queue_key == queue_key
-            for _key, kind in item.instance_types
-            if is_neuron(kind)
-        ]
-        if not kinds:
-            continue
+    for queue_key, queue, kind in neuron_queues(view):
         volume = section(queue, "ComputeSettings", "LocalStorage", "RootVolume")
-        wanted = root_volume_size(kinds[0])
+        wanted = root_volume_size(kind)
         # Without a size the volume is as large as the image, 45 GiB in the official ones.
         size = number(volume.get("Size"), 45)
         if size < wanted:
             yield Finding(
                 f"{queue_key}/ComputeSettings/LocalStorage/RootVolume/Size",
-                f"{size} GiB fill up with Neuron's software and caches on {kinds[0]}; set it to {wanted}",
+                f"{size} GiB fill up with Neuron's software and caches on {kind}; set it to {wanted}",
                 WARNING,
             )
 
 
 def exclusive(view: View) -> Iterator[Finding]:
     """Slurm does not know Neuron devices, so that two jobs on a node take each other's."""
-    for queue_key, queue in queues(view):
-        kinds = [kind for item in resources(view) if item.queue_key == queue_key for _key, kind in item.instance_types]
-        if any(is_neuron(kind) for kind in kinds) and queue.get("JobExclusiveAllocation") is not True:
+    for queue_key, queue, _kind in neuron_queues(view):
+        if queue.get("JobExclusiveAllocation") is not True:
             yield Finding(
                 f"{queue_key}/JobExclusiveAllocation",
                 "Slurm does not share out Neuron devices, so two jobs on a node would collide; set it to "
@@ -175,7 +164,7 @@ def exclusive(view: View) -> Iterator[Finding]:
 def subnets(view: View) -> Iterator[Finding]:
     for queue_key, queue in queues(view):
         where = f"{queue_key}/Networking/SubnetIds"
-        found = strings(section(queue, "Networking"), "SubnetIds")
+        found = subnets_of(queue)
         if not found:
             yield Finding(where, "is missing; name the subnet of the queue's nodes, best a private one")
         for subnet in sorted({subnet for subnet in found if found.count(subnet) > 1}):

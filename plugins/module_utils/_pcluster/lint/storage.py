@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.storage import KINDS, pascal
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.queues import repeated
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.view import (
     WARNING,
@@ -18,7 +19,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.lint.vi
     number,
     queues,
     section,
-    strings,
+    subnets_of,
     text,
 )
 
@@ -33,15 +34,7 @@ RESERVED = frozenset(
         *("proc", "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-SETTINGS = {
-    "EbsSettings": "Ebs",
-    "EfsSettings": "Efs",
-    "FsxLustreSettings": "FsxLustre",
-    "FsxOpenZfsSettings": "FsxOpenZfs",
-    "FsxOntapSettings": "FsxOntap",
-    "FileCacheSettings": "FileCache",
-}
-EXISTING = ("FileSystemId", "VolumeId", "FileCacheId")
+EXISTING = {pascal(kind.existing) for kind in KINDS.values()}
 # How many file systems ParallelCluster makes, and how many it mounts that exist.
 NEW = {"Efs": 1, "FsxLustre": 1, "Ebs": 5}
 MOUNTED = {"Efs": 20, "FsxLustre": 20}
@@ -120,23 +113,16 @@ def directories(view: View) -> Iterator[Finding]:
 def clashes(view: View) -> Iterator[Finding]:
     """Directories that are used twice, or of which one lies in the other."""
     shared = _shared(view)
-    for index, mount in enumerate(shared):
-        yield from _against(mount, shared[:index])
-    for mount in _local(view):
-        yield from _against(mount, shared)
-
-
-def _against(mount: Mount, others: list[Mount]) -> Iterator[Finding]:
-    path = _plain(mount.path)
-    for other in others:
-        taken = _plain(other.path)
-        if path == taken:
-            yield Finding(mount.key, f"{path} is used by {other.what} as well ({other.key}); choose another directory")
-        elif path.startswith(taken + "/") or taken.startswith(path + "/"):
-            yield Finding(
-                mount.key,
-                f"{path} and {taken} of {other.what} lie in each other ({other.key}); choose directories side by side",
-            )
+    for index, mount in enumerate(shared + _local(view)):
+        path = _plain(mount.path)
+        for other in shared[:index]:
+            taken = _plain(other.path)
+            if path == taken:
+                problem = f"{path} is used by {other.what} as well ({other.key}); choose another directory"
+                yield Finding(mount.key, problem)
+            elif path.startswith(taken + "/") or taken.startswith(path + "/"):
+                where = f"{path} and {taken} of {other.what} lie in each other ({other.key})"
+                yield Finding(mount.key, f"{where}; choose directories side by side")
 
 
 def names(view: View) -> Iterator[Finding]:
@@ -152,11 +138,12 @@ def names(view: View) -> Iterator[Finding]:
 def kinds(view: View) -> Iterator[Finding]:
     """Settings of one type beside the name of another, such as EFS and FSx mixed up."""
     for key, item in storages(view):
-        for name, storage_type in SETTINGS.items():
-            if name in item and item.get("StorageType") != storage_type:
+        for kind in KINDS.values():
+            if kind.settings in item and item.get("StorageType") != kind.storage_type:
                 yield Finding(
-                    f"{key}/{name}",
-                    f"they are for StorageType {storage_type}, and it is {item.get('StorageType')}; make the two agree",
+                    f"{key}/{kind.settings}",
+                    f"they are for StorageType {kind.storage_type}, and it is {item.get('StorageType')}; "
+                    "make the two agree",
                 )
 
 
@@ -217,10 +204,22 @@ def _lustre_capacity(settings: Mapping[str, Any], where: str) -> Iterator[Findin
 
 
 def zones(view: View) -> Iterator[Finding]:
-    """A new Lustre file system lies in one subnet; the nodes of another zone would not reach it."""
-    wide = [key for key, queue in queues(view) if len(set(strings(section(queue, "Networking"), "SubnetIds"))) > 1]
+    """A new Lustre file system lies in one subnet; the nodes of another zone would not reach it.
+
+    ManagedFsxMultiAzValidator looks at the subnets of all queues together.
+    """
+    of_queues = {key: set(subnets_of(queue)) for key, queue in queues(view)}
+    subnets = set().union(*of_queues.values())
+    wide = [key for key, found in of_queues.items() if len(found) > 1]
     for key, item in storages(view):
-        if wide and item.get("StorageType") == "FsxLustre" and is_new(item):
+        if len(subnets) < 2 or item.get("StorageType") != "FsxLustre" or not is_new(item):
+            continue
+        yield Finding(
+            key,
+            f"ParallelCluster makes FSx for Lustre only where all nodes are in one subnet, and there are "
+            f"{len(subnets)}; give the id of a file system that is there, or leave one subnet",
+        )
+        if wide:
             yield Finding(
                 f"{wide[0]}/Networking/SubnetIds",
                 f"a new FSx for Lustre ({key}) lies in one subnet, and this queue has several; leave one "

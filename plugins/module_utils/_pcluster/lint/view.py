@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import is_neuron
+
 ERROR = "error"
 WARNING = "warning"
 
@@ -49,13 +51,9 @@ class Resource(NamedTuple):
     @property
     def instance_types(self) -> list[tuple[str, str]]:
         """The instance types, each with its key; there are several where Slurm may choose."""
-        found = []
-        if text(self.resource.get("InstanceType")):
-            found.append((f"{self.key}/InstanceType", str(self.resource["InstanceType"])))
-        for key, item in entries(self.resource, "Instances", under=self.key):
-            if text(item.get("InstanceType")):
-                found.append((f"{key}/InstanceType", str(item["InstanceType"])))
-        return found
+        holders = [(self.key, self.resource), *entries(self.resource, "Instances", under=self.key)]
+        found = [(f"{key}/InstanceType", text(holder.get("InstanceType"))) for key, holder in holders]
+        return [(key, kind) for key, kind in found if kind]
 
     @property
     def efa(self) -> bool:
@@ -67,6 +65,12 @@ class Resource(NamedTuple):
         if section(self.resource, "CapacityReservationTarget"):
             return f"{self.key}/CapacityReservationTarget", section(self.resource, "CapacityReservationTarget")
         return f"{self.queue_key}/CapacityReservationTarget", section(self.queue, "CapacityReservationTarget")
+
+    @property
+    def reservation_name(self) -> Any:
+        """The id or the group's ARN of that reservation."""
+        _key, target = self.reservation
+        return target.get("CapacityReservationId") or target.get("CapacityReservationResourceGroupArn")
 
     @property
     def placement_group(self) -> tuple[str, Mapping[str, Any]]:
@@ -110,9 +114,18 @@ def resources(view: View) -> list[Resource]:
     ]
 
 
-def strings(mapping: Mapping[str, Any], key: str) -> list[str]:
-    """The texts in the list ``key``."""
-    found = mapping.get(key)
+def neuron_queues(view: View) -> list[tuple[str, Mapping[str, Any], str]]:
+    """Each queue that has instance types with Neuron devices, with its key before it and the first of them after it."""
+    found: dict[str, tuple[str, Mapping[str, Any], str]] = {}
+    for item in resources(view):
+        for kind in [kind for _key, kind in item.instance_types if is_neuron(kind)]:
+            found.setdefault(item.queue_key, (item.queue_key, item.queue, kind))
+    return list(found.values())
+
+
+def subnets_of(queue: Mapping[str, Any]) -> list[str]:
+    """The texts in the list of its subnets."""
+    found = section(queue, "Networking").get("SubnetIds")
     return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
 
 
