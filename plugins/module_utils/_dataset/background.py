@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import start_time, this_host
 
 KEPT_SECONDS = 7 * 86400
@@ -31,12 +31,7 @@ class StatusFile:
 
     def read(self) -> Status | None:
         """The state; None where there is none."""
-        try:
-            with open(self.path, encoding="utf-8") as stream:
-                found: Status = json.load(stream)
-        except (FileNotFoundError, ValueError):
-            return None
-        return found
+        return read_record(self.path)
 
     def write(self, state: Status) -> None:
         replace(self.path, json.dumps(state).encode())

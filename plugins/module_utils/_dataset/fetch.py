@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -243,7 +244,6 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
     def ask(file: File) -> tuple[File, bool]:
         client = Client(timeout)
         client.name = file.name
-        pause = threading.Event()
         try:
             for attempt in range(FRUITLESS_TRIES):
                 try:
@@ -251,7 +251,7 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
                     return file._replace(size=found.size, tag=found.tag), found.ranges
                 except CutError as error:
                     reason = str(error)
-                    pause.wait(min(0.25 * 2**attempt, LONGEST_PAUSE))
+                    time.sleep(min(0.25 * 2**attempt, LONGEST_PAUSE))
             raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
         finally:
             client.close()

@@ -10,7 +10,7 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import (
@@ -177,15 +177,8 @@ def _move(source: int, target: int, shown: str) -> None:
 
 def _merge(name: str, source: int, target: int, there: str) -> None:
     try:
-        here = open_folder(name, source)
-        try:
-            below = open_folder(name, target)
-            try:
-                _move(here, below, there)
-            finally:
-                os.close(below)
-        finally:
-            os.close(here)
+        with closing(Folder(open_folder(name, source))) as here, closing(Folder(open_folder(name, target))) as below:
+            _move(here.descriptor, below.descriptor, there)
     except OSError as error:
         if is_link_error(error):
             raise TrainiumError(

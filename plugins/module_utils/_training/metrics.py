@@ -8,7 +8,6 @@ again goes on in the same log.
 
 from __future__ import annotations
 
-import calendar
 import json
 import math
 import re
@@ -16,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader, time_of
 
 _START = re.compile(r"JOB nodes=([0-9]{1,9}) processes=([0-9]{1,9})\s*$")
 _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
@@ -24,11 +23,6 @@ _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
 # variables of Ansible: nothing that Jinja could take for a template.
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _RESUMED = re.compile(r"training: resumed from step ([0-9]{1,15})\s*$")
-# As C's asctime writes it, whatever the locale: Wed Dec 21 00:51:01 2022
-_DATE = re.compile(
-    r"LOG (?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) - "
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # Part of the steady throughput that a start has reached when it counts as warm.
 _WARM = 0.9
 
@@ -68,18 +62,6 @@ class Metrics(NamedTuple):
     samples: list[Sample]
     segments: list[Segment]
     versions: dict[str, str]
-
-
-def time_of(line: str) -> int | None:
-    """Seconds since 1970 of a line's date; None where it has none or one that no calendar has."""
-    found = _DATE.search(line)
-    if not found or found.group(1) not in _MONTHS:
-        return None
-    month = _MONTHS.index(found.group(1)) + 1
-    day, hour, minute, second, year = map(int, found.groups()[1:])
-    if year < 1970 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
-        return None
-    return calendar.timegm((year, month, day, hour, minute, second))
 
 
 def _versions(line: str) -> dict[str, str]:
@@ -206,14 +188,7 @@ def warm_up(rates: Sequence[float]) -> int:
     wanted = steady(rates)
     if wanted is None or wanted <= 0:
         return 0
-    return sum(1 for _before in _until(rates, _WARM * wanted))
-
-
-def _until(rates: Iterable[float], limit: float) -> Iterable[float]:
-    for rate in rates:
-        if rate >= limit:
-            return
-        yield rate
+    return next((steps for steps, rate in enumerate(rates) if rate >= _WARM * wanted), len(rates))
 
 
 def window_of(count: int) -> int:

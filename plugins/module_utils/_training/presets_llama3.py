@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.sources import (
+    COMPILE,
     ENVIRONMENT,
     NXD,
     OPTIMUM,
@@ -17,7 +18,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     tokenized,
 )
 
-_COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
 _NXD_COMMON = (
     ("modeling_llama_nxd.py", "182a0c12bffa603a57131a81ba482a840e529c67ea714181123890d16cb01301"),
     ("training_utils.py", "7672fe025e572f2a0012587f2e6fff21068cb95f3c32376e4407dd93749ad80b"),
@@ -91,7 +91,7 @@ _LLAMA3_8B = _nxd(
     (*NXD_8B_SCRIPT, _8B_CONFIGURATION),
     nodes=4,
     steps=10000,
-    compile={**_COMPILE, "steps": 2, "time_limit": "12:00:00"},
+    compile={**COMPILE, "steps": 2, "time_limit": "12:00:00"},
     env={
         **ENVIRONMENT,
         "NEURON_CC_FLAGS": "--model-type transformer",

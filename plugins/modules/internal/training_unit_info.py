@@ -52,11 +52,6 @@ EXAMPLES = r"""
     log: /opt/trainium/jobs/bert-0123456789ab/train.log
     steps: 100
     wait: true
-  register: training
-
-- name: Show how it ended
-  ansible.builtin.debug:
-    msg: "{{ training.exit_code }}"
 """
 
 RETURN = r"""
@@ -64,57 +59,46 @@ active:
   description: Whether the unit runs.
   returned: success
   type: bool
-  sample: false
 digest:
   description: Digest of the job that the unit runs, by its description; empty where it does not run.
   returned: success
   type: str
-  sample: 0123456789ab
 ended:
   description: Whether the training has run and ended, well or not.
   returned: success
   type: bool
-  sample: true
 succeeded:
   description: Whether it succeeded.
   returned: success
   type: bool
-  sample: true
 exit_code:
   description: Its exit code; V(-1) where it was ended before it could write it, or has not ended.
   returned: success
   type: int
-  sample: 0
 phase:
   description: What it did last, V(compile) or V(train); empty before its end.
   returned: success
   type: str
-  sample: train
 restarts:
   description: How often it went on from a checkpoint by itself.
   returned: success
   type: int
-  sample: 0
 started_at:
   description: When it started, in seconds since 1970; V(0) before its end.
   returned: success
   type: int
-  sample: 1795277100
 ended_at:
   description: When it ended, in seconds since 1970.
   returned: success
   type: int
-  sample: 1795277200
 given_up:
   description: Whether the waiting ended because the training failed on another node.
   returned: success
   type: bool
-  sample: false
 progress:
   description: The last step in the log with its loss and throughput; empty where there is none.
   returned: success
   type: dict
-  sample: {"step": 14, "loss": 10.7, "throughput": 6449.36}
 """
 
 import os
