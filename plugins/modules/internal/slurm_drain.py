@@ -182,15 +182,21 @@ def plan_collective(params: dict[str, Any], good: list[dict[str, Any]], busy: li
     }
 
 
-def unreached(target: tuple[str, int]) -> str | None:
-    """Why a TCP port took no connection; None where it did."""
-    try:
-        with socket.create_connection(target, timeout=SECONDS_TO_CONNECT):
-            return None
-    except socket.timeout:
-        return "no answer"
-    except OSError as error:
-        return (error.strerror or str(error)).lower()
+def reach(targets: list[tuple[str, int]], timeout: float) -> dict[tuple[str, int], str | None]:
+    """None for each TCP port that took a connection, else why it did not."""
+
+    def problem(target: tuple[str, int]) -> str | None:
+        try:
+            with socket.create_connection(target, timeout=timeout):
+                return None
+        except socket.timeout:
+            return "no answer"
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+
+    wanted = list(dict.fromkeys(targets))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return dict(zip(wanted, pool.map(problem, wanted)))
 
 
 def look(
@@ -203,9 +209,8 @@ def look(
         for node in params["nodes"]
     }
     addresses = {node["name"]: node["address"] for node in params["nodes"]}
-    targets = dict.fromkeys((addresses[name], port) for name, pairs in wanted.items() for _service, port in pairs)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        errors = dict(zip(targets, pool.map(unreached, targets)))
+    targets = [(addresses[name], port) for name, pairs in wanted.items() for _service, port in pairs]
+    errors = reach(targets, SECONDS_TO_CONNECT)
     checks: dict[str, list[dict[str, Any]]] = {name: [] for name in params["lost"]}
     reasons = {name: [LOST["reason"]] for name in params["lost"]}
     for node in params["nodes"]:
