@@ -91,14 +91,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
-def _task_numbers(text: str) -> list[int | None]:
-    try:
-        return [int(number) for number in expand(f"[{text.strip('[]')}]")]
-    except (HostlistError, ValueError):
-        return [None]
-
-
-def _hosts(text: str) -> list[str]:
+def _expanded(text: str) -> list[str]:
     try:
         return expand(text)
     except HostlistError:
@@ -118,7 +111,8 @@ def node_exit_codes(
         code = int(match["code"]) if match["code"] else _SIGNALS.get((match["signal"] or "").strip())
         if code is None:
             continue
-        nodes, tasks = _hosts(match["nodes"]), _task_numbers(match["tasks"])
+        nodes = _expanded(match["nodes"])
+        tasks = [int(task) if task.isdigit() else None for task in _expanded(f"[{match['tasks'].strip('[]')}]")]
         # Slurm sums up nodes that ended alike; which task ran where it does not say, but where they are as many.
         pairs = list(zip(nodes, tasks)) if len(nodes) == len(tasks) else None
         if pairs is None:
