@@ -52,11 +52,6 @@ def alive(state: Status) -> bool:
     return state.get("host") == this_host() and state.get("started") == start_time(int(state.get("pid") or 0))
 
 
-def myself() -> Status:
-    """Which process this is."""
-    return {"host": this_host(), "pid": os.getpid(), "started": start_time(os.getpid())}
-
-
 def _folder() -> str:
     path = os.path.join("/var/tmp", f"trainium-dataset-{os.geteuid()}")  # noqa: S108 - who owns it is checked
     try:

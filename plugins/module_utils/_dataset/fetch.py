@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder, open_file
@@ -242,9 +242,8 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
     unknown = [file for file in files if file.size < 0]
 
     def ask(file: File) -> tuple[File, bool]:
-        client = Client(timeout)
-        client.name = file.name
-        try:
+        with closing(Client(timeout)) as client:
+            client.name = file.name
             for attempt in range(FRUITLESS_TRIES):
                 try:
                     found = client.probe(file.url)
@@ -252,9 +251,7 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
                 except CutError as error:
                     reason = str(error)
                     time.sleep(min(0.25 * 2**attempt, LONGEST_PAUSE))
-            raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
-        finally:
-            client.close()
+        raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
 
     with ThreadPoolExecutor(max(min(connections, len(unknown)), 1)) as pool:
         answers = {file.path: (file, ranges) for file, ranges in pool.map(ask, unknown)}

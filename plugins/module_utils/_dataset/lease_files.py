@@ -41,6 +41,11 @@ def start_time(pid: int) -> str:
     return "" if fields[0] in ("Z", "X") else fields[19]
 
 
+def myself() -> dict[str, Any]:
+    """Which process this is."""
+    return {"host": this_host(), "pid": os.getpid(), "started": start_time(os.getpid())}
+
+
 def is_dead(holder: Mapping[str, Any], unchanged: float, my_host: str, started: str) -> bool:
     """Whether the holder of a claim can not come back.
 
@@ -138,15 +143,8 @@ class Claims:
         return True
 
     def _write(self, progress: str) -> None:
-        claim = {
-            "host": self._host,
-            "pid": os.getpid(),
-            "started": start_time(os.getpid()),
-            "name": socket.gethostname(),
-            "progress": progress,
-        }
         try:
-            self._folder.write(self._mine, claim)
+            self._folder.write(self._mine, {**myself(), "name": socket.gethostname(), "progress": progress})
         except OSError as error:
             # A full disk must not take the claim away; one that cannot even be made is an error.
             if not self._there():

@@ -28,10 +28,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.folders i
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import Budget, Guard
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, myself, this_host
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import RATE_SECONDS, line, rate
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.stage import Stage
@@ -73,8 +73,7 @@ class Place:
         self.top.close()
         ours = OURS if owner is not None else None
         self.top.descriptor = open_path(self.destination, owner)
-        hidden = Folder(open_folder(planner.HIDDEN, self.top.descriptor, ours))
-        try:
+        with closing(Folder(open_folder(planner.HIDDEN, self.top.descriptor, ours))) as hidden:
             self.work.descriptor = open_folder(self._name, hidden.descriptor, ours)
             # Somebody else's folder would have root write where it should not.
             for folder, path in ((hidden, planner.HIDDEN), (self.work, f"{planner.HIDDEN}/{self._name}")):
@@ -83,8 +82,6 @@ class Place:
                         f"{self.destination}/{path} belongs to others, or others may write in it; delete it, or take "
                         "another destination"
                     )
-        finally:
-            hidden.close()
 
     def complete(self, digest: str) -> Record | None:
         """The marker, where it is of this dataset and what it names is still there."""

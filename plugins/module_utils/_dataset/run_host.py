@@ -132,11 +132,8 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
 
 
 def _local(path: str, file: str) -> Record:
-    opened = open_file(os.path.abspath(file))
-    try:
-        found = os.fstat(opened)
-    finally:
-        os.close(opened)
+    with open(open_file(os.path.abspath(file)), "rb") as stream:
+        found = os.fstat(stream.fileno())
     # Stands for an ETag: a file that was changed is copied anew.
     return {"path": path, "url": file, "name": file, "size": found.st_size, "tag": f"{found.st_mtime_ns}"}
 

@@ -133,7 +133,10 @@ def resolve(
         check_path("tensorboard", whole["tensorboard"])
     # Not in the digest: one whose Capacity Block is extended stays the same job.
     ends_at = min(filter(None, (whole["ends_at"], context.get("block_ends_at"))), key=end_epoch, default="")
-    limited = {**whole["args"], **_limited(whole["compile"]), **whole["compile"]["args"]}
+    compiling = whole["compile"]
+    # The preset or the script has no such argument where it bears no name.
+    limit = {compiling["steps_argument"]: int(compiling["steps"])} if compiling["steps_argument"] else {}
+    limited = {**whole["args"], **limit, **compiling["args"]}
     whole.update(
         digest=f"{digest}{count:04x}",
         folder=folder,
@@ -235,11 +238,6 @@ def _refuse_asked_for(definition: Mapping[str, Any]) -> None:
             f"neuron_parallel_compile is for XLA, and Neuron SDK {TORCH_NEURON} has TorchNeuron, which compiles in the "
             "training: set it to false, or name a compile.command",
         )
-
-
-def _limited(compiling: Mapping[str, Any]) -> dict[str, Any]:
-    """The argument that limits the steps; the preset or the script has none where it bears no name."""
-    return {compiling["steps_argument"]: int(compiling["steps"])} if compiling["steps_argument"] else {}
 
 
 def _digest(whole: Mapping[str, Any], context: Mapping[str, Any]) -> str:

@@ -86,21 +86,19 @@ class _Reader:
 
     def __init__(self) -> None:
         self.samples: dict[int, Sample] = {}
-        self.redone: list[int] = []
         self.starts: list[dict[str, Any]] = []
         self.versions: dict[str, str] = {}
         self.fresh = False
         self.steps = StepReader()
 
     def start(self, nodes: int, processes: int) -> None:
-        self.starts.append({"nodes": nodes, "processes": processes, "resumed_from": None, "times": []})
-        self.redone.append(0)
+        self.starts.append({"nodes": nodes, "processes": processes, "resumed_from": None, "times": [], "redone": 0})
         self.fresh = True
 
     def rewind(self, step: int) -> None:
         """Steps after this one were lost with the start that did them."""
         for number in [number for number in self.samples if number > step]:
-            self.redone[self.samples.pop(number).segment - 1] += 1
+            self.starts[self.samples.pop(number).segment - 1]["redone"] += 1
 
     def sample(self, line: str) -> None:
         step = self.steps.step(line)
@@ -115,7 +113,7 @@ class _Reader:
         before = self.samples.get(step.step)
         # A progress bar, which has no date, shows a step more than once.
         if before and (time is not None or before.segment != len(self.starts)):
-            self.redone[before.segment - 1] += 1
+            self.starts[before.segment - 1]["redone"] += 1
         if time is not None:
             self.starts[-1]["times"].append(time)
         self.samples[step.step] = Sample(
@@ -148,17 +146,14 @@ def parse(texts: Iterable[str], running: bool = False) -> Metrics:
         for line in lines:
             reader.line(line)
     samples = [reader.samples[number] for number in sorted(reader.samples)]
-    by_segment: dict[int, list[Sample]] = {}
-    for sample in samples:
-        by_segment.setdefault(sample.segment, []).append(sample)
     segments = [
-        _segment(number, start, reader.redone[number - 1], by_segment.get(number, []))
+        _segment(number, start, [sample for sample in samples if sample.segment == number])
         for number, start in enumerate(reader.starts, start=1)
     ]
     return Metrics(samples, segments, reader.versions)
 
 
-def _segment(number: int, start: dict[str, Any], redone: int, samples: Sequence[Sample]) -> Segment:
+def _segment(number: int, start: dict[str, Any], samples: Sequence[Sample]) -> Segment:
     rates = [sample.throughput for sample in samples]
     times = start["times"]
     return Segment(
@@ -169,7 +164,7 @@ def _segment(number: int, start: dict[str, Any], redone: int, samples: Sequence[
         samples[0].step if samples else None,
         samples[-1].step if samples else None,
         len(samples),
-        redone,
+        start["redone"],
         steady(rates),
         warm_up(rates),
         min(times, default=None),

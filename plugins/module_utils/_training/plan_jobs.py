@@ -12,10 +12,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm.jobs import job_of
 
 _FOLDER = re.compile(r"(.+)-[0-9a-f]{12}")
-NO_JOB: dict[str, Any] = {**job_of(""), "ended": False, "progress": {}, "requeue_reason": ""}
+NO_JOB: dict[str, Any] = {
+    "state": "UNKNOWN",
+    "ended": False,
+    "reason": "",
+    "nodes": "",
+    "batch_host": "",
+    "restarts": 0,
+    "started_at": None,
+    "ended_at": None,
+    "progress": {},
+    "requeue_reason": "",
+}
 
 
 def name_of(folder: str) -> str | None:

@@ -102,20 +102,13 @@ progress:
 """
 
 import os
+from contextlib import suppress
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, tail
 from ansible_collections.trainium.cluster.plugins.module_utils._training import unit as planner
 
 TAIL = 16384  # bytes of the log that are read: a long training's log is large
-
-
-def read_tail(path: str | None) -> str:
-    """The end of a file as text; '' where there is none."""
-    try:
-        return tail(path or os.devnull, TAIL)
-    except OSError:
-        return ""
 
 
 def main() -> None:
@@ -142,7 +135,11 @@ def main() -> None:
     # Read after systemd was asked: a unit that has just ended has written it by then.
     record = read_record(module.params["record"])
     state = planner.state_of(out, record)
-    module.exit_json(changed=False, given_up=False, progress=planner.progress(read_tail(module.params["log"])), **state)
+    said = ""
+    # Only the first node has it.
+    with suppress(OSError):
+        said = tail(module.params["log"] or os.devnull, TAIL)
+    module.exit_json(changed=False, given_up=False, progress=planner.progress(said), **state)
 
 
 if __name__ == "__main__":
