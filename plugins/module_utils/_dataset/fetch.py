@@ -168,7 +168,7 @@ class Fetch:
                 before = at
                 try:
                     for block in self._source(client, file, at, end):
-                        _write_all(output, block, at)
+                        write_all(output, block, at)
                         at += len(block)
                         self._count(len(block))
                         if self._stop.is_set():
@@ -221,7 +221,7 @@ class Fetch:
         self._tell("fetching", self._done, self._total, self._note)
 
 
-def _write_all(output: int, block: bytes, at: int) -> None:
+def write_all(output: int, block: bytes, at: int) -> None:
     view = memoryview(block)
     while view:
         written = os.pwrite(output, view, at)

@@ -26,6 +26,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_
     disk_size,
     safe_mode,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import write_all
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import HIDDEN
 
 
@@ -88,11 +89,9 @@ class Stage:
             written = 0
             with os.fdopen(output, "wb", buffering=0) as stream:
                 for block in blocks:
+                    check(written + len(block))
+                    write_all(stream.fileno(), block, written)
                     written += len(block)
-                    check(written)
-                    view = memoryview(block)
-                    while view:
-                        view = view[stream.write(view) :]
                 os.fchown(stream.fileno(), *self._owner)
                 os.fchmod(stream.fileno(), safe_mode(mode))
             self._adopt(self._scratch.descriptor, new, path)

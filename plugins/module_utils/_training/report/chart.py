@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import drawable
@@ -82,12 +83,8 @@ def thin(points: Sequence[Point], columns: int = COLUMNS) -> list[Point]:
     for _number, column in groupby(points, key=lambda point: min(columns - 1, int((point[0] - start) / width))):
         inside = list(column)
         drawn = [point for point in inside if point[1] is not None]
-        kept += sorted({min(drawn, key=_height), max(drawn, key=_height)}) if drawn else inside[:1]
+        kept += sorted({min(drawn, key=itemgetter(1)), max(drawn, key=itemgetter(1))}) if drawn else inside[:1]
     return [*points[: kept[0] != points[0]], *kept, *points[len(points) - (kept[-1] != points[-1]) :]]
-
-
-def _height(point: Point) -> float:
-    return point[1] if point[1] is not None else 0.0
 
 
 def _part(value: float, scale: Axis) -> float:
