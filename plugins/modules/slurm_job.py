@@ -247,7 +247,7 @@ def submit(module: AnsibleModule) -> dict[str, Any]:
     if module.check_mode and (content is None or not runner.slurm.installed()):
         # Neither need be there yet.
         plan.command(options, "")
-        result = {"job_id": 0, "submitted": True, "before": None, "command": [], "digest": "", "record": ""}
+        result: dict[str, Any] = {"submitted": True, "before": None, "command": [], "digest": "", "record": ""}
     else:
         result = runner.present(options, content or b"", module.check_mode)
     before = result.pop("before")
