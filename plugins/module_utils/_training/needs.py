@@ -11,11 +11,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instanc
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import find_system
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
-from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import (
-    NONE,
-    OF_A_SCRIPT,
-    TORCH_NEURON,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import TORCH_NEURON, preset_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.image import sdk_of
 
 # The role installs packages with apt.
@@ -30,12 +26,6 @@ _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Definition = Mapping[str, Any]
 Presets = Mapping[str, Definition]
-
-
-def preset_of(definition: Definition, presets: Presets) -> Definition:
-    """What the definition takes from its preset; nothing from one that does not exist."""
-    preset = presets.get(str(definition.get("preset", "bert")), {}) if definition.get("preset") != NONE else {}
-    return {key: value for key, value in preset.items() if "script" not in definition or key not in OF_A_SCRIPT}
 
 
 def data_of(definition: Definition, presets: Presets, directory: str) -> dict[str, str]:
