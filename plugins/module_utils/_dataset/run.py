@@ -275,9 +275,7 @@ class Job:
             fetch.run(fetched, single)
         finally:
             self._fetched = fetch.fetched
-        of_s3 = planner.source_kind(self._request["source"]) == "s3" and self._request["md5_tags"]
-        # A local archive is checked where it lies.
-        checked = dataset_fetch.verify(self._store, self._files, fetch.plain if of_s3 else set(), WORKERS, self._tell)
+        checked = self._check(fetch.plain)
         state = {
             **state,
             "step": "unpack",
@@ -293,6 +291,11 @@ class Job:
         }
         self._place.work.write(STATE, state)
         return state
+
+    def _check(self, plain: set[str]) -> dict[str, str]:
+        """SHA-256 by path. A local archive is checked where it lies."""
+        md5 = plain if planner.source_kind(self._request["source"]) == "s3" and self._request["md5_tags"] else set()
+        return dataset_fetch.verify(self._store, self._files, md5, WORKERS, self._tell)
 
     def _unpack(self, state: Record) -> None:
         files = [File(**item) for item in state["files"]]
