@@ -12,8 +12,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log 
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import plan as kubernetes
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import tensorboard, volcano
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.names import APP
-from ansible_collections.trainium.cluster.plugins.module_utils._training import contents, needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training import definition as planner
+from ansible_collections.trainium.cluster.plugins.module_utils._training import needs
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import is_text, shown
 from ansible_collections.trainium.cluster.plugins.module_utils._training.image import IN_PODS
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import versions_of
@@ -172,7 +172,7 @@ def training_packages(value: Any) -> list[str]:
 
 def training_contents(value: Any) -> dict[str, Any]:
     """What a container image has to have for a definition, beside what its base has."""
-    return contents.contents_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
+    return needs.contents_of(plain(value) if isinstance(value, Mapping) else {}, PRESETS)
 
 
 def training_enough_nodes(value: Any) -> int:

@@ -235,16 +235,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm import sub
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.arguments import SLURM_JOB
 
 
-def predicted(options: dict[str, Any]) -> dict[str, Any]:
-    """Check mode where neither script nor Slurm need be there yet."""
-    plan.command(options, "")
-    return {"job_id": 0, "submitted": True, "before": None, "command": [], "digest": "", "record": ""}
-
-
-def change(before: Any, after: str) -> dict[str, str]:
-    """The difference for diff mode, a line for each job."""
-    jobs = before if isinstance(before, list) else [before] if before else []
-    return {"before": "".join(f"job {job['job_id']} {job['state']}\n" for job in jobs), "after": after}
+def lines(jobs: list[dict[str, Any]]) -> str:
+    """For diff mode, a line for each job."""
+    return "".join(f"job {job['job_id']} {job['state']}\n" for job in jobs)
 
 
 def submit(module: AnsibleModule) -> dict[str, Any]:
@@ -252,25 +245,26 @@ def submit(module: AnsibleModule) -> dict[str, Any]:
     plan.sbatch_arguments(options)
     content = runner.read_script(options["script"], module.check_mode)
     if module.check_mode and (content is None or not runner.slurm.installed()):
-        result = predicted(options)
+        # Neither need be there yet.
+        plan.command(options, "")
+        result: dict[str, Any] = {"submitted": True, "before": None, "command": [], "digest": "", "record": ""}
     else:
         result = runner.present(options, content or b"", module.check_mode)
     before = result.pop("before")
     submitted = result["submitted"]
     job_id = result.setdefault("job_id", 0)
     result["log"] = plan.log_path(options, job_id) if job_id else ""
-    after = change(before, "")["before"]
-    if submitted:
-        after += " ".join(result["command"]) + "\n"
-    return {**result, "changed": submitted, "diff": {**change(before, after)}}
+    told = lines([before] if before else [])
+    after = told + " ".join(result["command"]) + "\n" if submitted else told
+    return {**result, "changed": submitted, "diff": {"before": told, "after": after}}
 
 
 def cancel(module: AnsibleModule) -> dict[str, Any]:
     result = runner.absent(module.params, module.check_mode)
-    before = result.pop("before")
     cancelled = result["cancelled"]
     after = "".join(f"job {number} CANCELLED\n" for number in cancelled)
-    return {**result, "job_id": max(cancelled, default=0), "changed": bool(cancelled), "diff": change(before, after)}
+    diff = {"before": lines(result.pop("before")), "after": after}
+    return {**result, "job_id": max(cancelled, default=0), "changed": bool(cancelled), "diff": diff}
 
 
 def main() -> None:

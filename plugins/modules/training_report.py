@@ -97,7 +97,7 @@ summary:
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._training.report.run import TrainingReport
+from ansible_collections.trainium.cluster.plugins.module_utils._training.report.run import write_report
 
 
 def main() -> None:
@@ -111,11 +111,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params = module.params
     try:
-        result = TrainingReport(module, params["directory"]).run(
-            params["logs"], params["report"] or {}, params["price_per_hour"] or {}, params["running"]
-        )
+        result = write_report(module.params, module.check_mode)
     except TrainiumError as error:
         module.fail_json(msg=f"training_report: {error}")
     module.exit_json(**result)

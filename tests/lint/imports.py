@@ -53,7 +53,6 @@ EFFECTS = frozenset(
         "_pcluster.library",
         "_pcluster.worker",
         "_slurm.look",
-        "_slurm.ports",
     }
 )
 # What a pure file may have of the standard library.

@@ -8,7 +8,7 @@ training has failed on one, since those may wait for that node for ever.
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -44,9 +44,9 @@ class ActionModule(PatientAction):
                 break
             if not lost and (state.get("failed") or state["ended"] or not state["active"]):
                 if together and not state.get("succeeded"):
-                    _tell_others(together)
+                    Path(together, FAILED).touch()
                 break
-            if together and os.path.exists(os.path.join(together, FAILED)):
+            if together and Path(together, FAILED).exists():
                 state.update(given_up=True, failed=False)
                 break
             steps = int(arguments.get("steps") or 0) or None
@@ -58,8 +58,3 @@ class ActionModule(PatientAction):
             state.update(failed=True, msg=f"{text}, still after the wait_timeout; it goes on.")
         result.update(state)
         return result
-
-
-def _tell_others(together: str) -> None:
-    with open(os.path.join(together, FAILED), "w", encoding="utf-8"):
-        pass

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 from collections.abc import Mapping
@@ -149,3 +150,22 @@ def step_text(step: Mapping[str, Any], steps: int | None) -> str:
     of = f" of {steps}" if steps else ""
     rate = "" if step["throughput"] is None else f", {step['throughput']:.1f} examples/s"
     return f"step {step['step']}{of}, loss {step['loss']:.2f}{rate}"
+
+
+# As C's asctime writes it, whatever the locale: Wed Dec 21 00:51:01 2022
+_DATE = re.compile(
+    r"LOG (?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) - "
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def time_of(line: str) -> int | None:
+    """Seconds since 1970 of a line's date, taken as UTC; None where it has none or one that no calendar has."""
+    found = _DATE.search(line)
+    if not found or found.group(1) not in _MONTHS:
+        return None
+    month = _MONTHS.index(found.group(1)) + 1
+    day, hour, minute, second, year = map(int, found.groups()[1:])
+    if year < 1970 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
+        return None
+    return calendar.timegm((year, month, day, hour, minute, second))

@@ -178,7 +178,7 @@ class Budget:
 
     def take(self, members: Iterable[Member], archive: str) -> str:
         """Set the space of members aside. The sentence for the user where there is too little, else ''."""
-        needed = total_size(members)
+        needed = sum(disk_size(member.size if member.kind == "file" else 0) for member in members)
         problem = space_problem(needed, self._left, self._where, f"The content of {archive} ({human(needed)} or more)")
         if not problem:
             self._left -= needed
@@ -201,8 +201,3 @@ def disk_size(size: int) -> int:
     (512, 4608, 8704)
     """
     return INODE + -(-size // BLOCK) * BLOCK
-
-
-def total_size(members: Iterable[Member]) -> int:
-    """Bytes that the members take on the disk."""
-    return sum(disk_size(member.size if member.kind == "file" else 0) for member in members)

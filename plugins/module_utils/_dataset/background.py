@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
+from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, replace
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import start_time, this_host
 
 KEPT_SECONDS = 7 * 86400
@@ -31,12 +31,7 @@ class StatusFile:
 
     def read(self) -> Status | None:
         """The state; None where there is none."""
-        try:
-            with open(self.path, encoding="utf-8") as stream:
-                found: Status = json.load(stream)
-        except (FileNotFoundError, ValueError):
-            return None
-        return found
+        return read_record(self.path)
 
     def write(self, state: Status) -> None:
         replace(self.path, json.dumps(state).encode())
@@ -55,11 +50,6 @@ class StatusFile:
 def alive(state: Status) -> bool:
     """Whether the process of a state still runs here."""
     return state.get("host") == this_host() and state.get("started") == start_time(int(state.get("pid") or 0))
-
-
-def myself() -> Status:
-    """Which process this is."""
-    return {"host": this_host(), "pid": os.getpid(), "started": start_time(os.getpid())}
 
 
 def _folder() -> str:

@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, one_call, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    one_call,
+    passing_over,
+    retried,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 
 
@@ -38,26 +45,26 @@ def list_objects(client: Client, bucket: str, prefix: str, most: int) -> Item:
 
     Raises AwsCallError.
     """
-    try:
-        found: Item = _list(client, bucket, prefix, most)
-    except aws.ClientError as error:
-        raise _refused(bucket, error) from error
-    except aws.BotoCoreError as error:
-        raise _unreached(bucket, error) from error
-    return found
+    with _explained(bucket):
+        return _list(client, bucket, prefix, most)
 
 
 def find_object(client: Client, bucket: str, key: str) -> Item:
     """The same of one object, which needs no right to list the bucket; no ``objects`` where it is not there."""
+    with _explained(bucket), passing_over("404", "NoSuchKey", "NoSuchBucket"):
+        return _head(client, bucket, key)
+    return {"objects": [], "region": ""}
+
+
+@contextmanager
+def _explained(bucket: str) -> Iterator[None]:
+    """Errors of the SDK as sentences."""
     try:
-        found: Item = _head(client, bucket, key)
+        yield
     except aws.ClientError as error:
-        if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey", "NoSuchBucket"):
-            return {"objects": [], "region": ""}
         raise _refused(bucket, error) from error
     except aws.BotoCoreError as error:
         raise _unreached(bucket, error) from error
-    return found
 
 
 def _refused(bucket: str, error: aws.ClientError) -> AwsCallError:

@@ -206,7 +206,7 @@ class _Archive:
                 for target, _member, _item in self._admit([(member, item)]):
                     source = archive.extractfile(item)
                     if source is not None and member.size <= BUFFERED:
-                        jobs.append(self._submit(pool, self._write, target, member, source.read()))
+                        jobs.append(self._submit(pool, self._put, target, member, iter([source.read()])))
                     else:
                         self._stream(target, member, source, BLOCK)
                 if self._failed.is_set():
@@ -271,19 +271,8 @@ class _Archive:
 
         return pool.submit(run)
 
-    def _write(self, target: str, member: Member, content: bytes) -> None:
-        if len(content) != member.size:
-            raise EOFError(f"it ends within {member.name!r}")
-        self._put(target, member, iter([content]))
-
     def _stream(self, target: str, member: Member, source: IO[bytes] | None, size: int) -> None:
-        def blocks() -> Iterator[bytes]:
-            block = source.read(size) if source else b""
-            while block:
-                yield block
-                block = source.read(size) if source else b""
-
-        self._put(target, member, blocks())
+        self._put(target, member, iter(lambda: source.read(size) if source else b"", b""))
 
     def _put(self, target: str, member: Member, blocks: Iterator[bytes]) -> None:
         """What has its name and size needs no second writing."""
@@ -319,17 +308,8 @@ def _of_tar(item: tarfile.TarInfo) -> Member:
     # An extended header may have said another one.
     if item.size < 0:
         raise UnsafeMemberError(f"the member {item.name[:100]!r} has a size below zero")
-    kind = (
-        "file"
-        if item.isreg()
-        else "directory"
-        if item.isdir()
-        else "symlink"
-        if item.issym()
-        else "hardlink"
-        if item.islnk()
-        else "other"
-    )
+    kinds = {"file": item.isreg, "directory": item.isdir, "symlink": item.issym, "hardlink": item.islnk}
+    kind = next((name for name, is_one in kinds.items() if is_one()), "other")
     return Member(item.name, kind, item.size if kind == "file" else 0, item.mode, item.linkname)
 
 

@@ -8,9 +8,10 @@ import hashlib
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder, open_file
@@ -167,7 +168,7 @@ class Fetch:
                 before = at
                 try:
                     for block in self._source(client, file, at, end):
-                        _write_all(output, block, at)
+                        write_all(output, block, at)
                         at += len(block)
                         self._count(len(block))
                         if self._stop.is_set():
@@ -220,7 +221,7 @@ class Fetch:
         self._tell("fetching", self._done, self._total, self._note)
 
 
-def _write_all(output: int, block: bytes, at: int) -> None:
+def write_all(output: int, block: bytes, at: int) -> None:
     view = memoryview(block)
     while view:
         written = os.pwrite(output, view, at)
@@ -241,20 +242,16 @@ def probe(files: Sequence[File], connections: int, timeout: float) -> tuple[list
     unknown = [file for file in files if file.size < 0]
 
     def ask(file: File) -> tuple[File, bool]:
-        client = Client(timeout)
-        client.name = file.name
-        pause = threading.Event()
-        try:
+        with closing(Client(timeout)) as client:
+            client.name = file.name
             for attempt in range(FRUITLESS_TRIES):
                 try:
                     found = client.probe(file.url)
                     return file._replace(size=found.size, tag=found.tag), found.ranges
                 except CutError as error:
                     reason = str(error)
-                    pause.wait(min(0.25 * 2**attempt, LONGEST_PAUSE))
-            raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
-        finally:
-            client.close()
+                    time.sleep(min(0.25 * 2**attempt, LONGEST_PAUSE))
+        raise TrainiumError(f"{file.name} can not be reached: {reason}; check the address and the network")
 
     with ThreadPoolExecutor(max(min(connections, len(unknown)), 1)) as pool:
         answers = {file.path: (file, ranges) for file, ranges in pool.map(ask, unknown)}

@@ -87,7 +87,7 @@ class Client:
                 return Found(_total(answer, self._named(url)), tag, ranges=True)
             length = answer.headers.get("Content-Length")
             if answer.status == 416:
-                total = re.search(r"/(\d+)$", answer.headers.get("Content-Range", "")) if answer else None
+                total = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
                 return Found(int(total.group(1)) if total else 0, tag, ranges=True)
             if length is None:
                 raise HttpError(

@@ -1,5 +1,9 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Claims on a folder that hosts may share: files that tell who works in it, and whether it still does."""
+"""Claims on a folder that hosts may share: files that tell who works in it, and whether it still does.
+
+A claim is a file with a name that is never used again. It says who made it, and its maker touches it now and then. It
+holds while it is the only claim of a living holder.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,16 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease import TOUCH_SECONDS, Seen, is_dead
+
+# A holder touches its claim this often, and one that did not for LEASE_SECONDS is dead. The clients of shared file
+# systems may show an old time for up to a minute.
+TOUCH_SECONDS = 5.0
+LEASE_SECONDS = 90.0
 
 
 def this_host() -> str:
@@ -33,8 +41,27 @@ def start_time(pid: int) -> str:
     return "" if fields[0] in ("Z", "X") else fields[19]
 
 
+def myself() -> dict[str, Any]:
+    """Which process this is."""
+    return {"host": this_host(), "pid": os.getpid(), "started": start_time(os.getpid())}
+
+
+def is_dead(holder: Mapping[str, Any], unchanged: float, my_host: str, started: str) -> bool:
+    """Whether the holder of a claim can not come back.
+
+    Args:
+        holder: what the claim says of it: ``host`` and ``started``, the start time of its process.
+        unchanged: how many seconds, by the watcher's own clock, the claim was not touched.
+        my_host: the host of the watcher, as in ``holder``.
+        started: start time of the process that has the holder's pid here now, '' for none. It only counts on my host.
+    """
+    if holder.get("host") == my_host:
+        return not started or started != str(holder.get("started"))
+    return unchanged >= LEASE_SECONDS
+
+
 class Claims:
-    """The claims in ``claims`` below a folder, and mine. A name is never used again: anybody may delete a dead one."""
+    """The claims in ``claims`` below a folder, and mine. Anybody may delete a dead one."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -68,8 +95,8 @@ class Claims:
                 said = {}
             if self._since.get(name, (None, 0.0))[0] != touched:
                 self._since[name] = (touched, time.monotonic())
-            seen = Seen(said, time.monotonic() - self._since[name][1])
-            if is_dead(seen, self._host, start_time(int(said.get("pid") or 0))):
+            unchanged = time.monotonic() - self._since[name][1]
+            if is_dead(said, unchanged, self._host, start_time(int(said.get("pid") or 0))):
                 self._folder.delete(path)
             else:
                 living.append(said)
@@ -116,15 +143,8 @@ class Claims:
         return True
 
     def _write(self, progress: str) -> None:
-        claim = {
-            "host": self._host,
-            "pid": os.getpid(),
-            "started": start_time(os.getpid()),
-            "name": socket.gethostname(),
-            "progress": progress,
-        }
         try:
-            self._folder.write(self._mine, claim)
+            self._folder.write(self._mine, {**myself(), "name": socket.gethostname(), "progress": progress})
         except OSError as error:
             # A full disk must not take the claim away; one that cannot even be made is an error.
             if not self._there():

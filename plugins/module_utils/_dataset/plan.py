@@ -214,11 +214,6 @@ def digest(request: Mapping[str, Any]) -> str:
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def extracted_guess(files: Iterable[File]) -> int:
-    """Bytes that archives take at least when they are unpacked: their own size, which is right for tar."""
-    return sum(max(file.size, 0) for file in files)
-
-
 def space_problem(needed: int, free: int, where: str, what: str) -> str:
     """The sentence for a disk that is too full, '' where there is room. All numbers in bytes."""
     if needed + SPARE <= free:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -28,10 +28,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.folders i
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch as dataset_fetch
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import plan as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import Budget, Guard
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile, myself
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.background import StatusFile
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.extract import Unpack
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import Fetch, Store, disk_error
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims, myself, this_host
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.progress import RATE_SECONDS, line, rate
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.stage import Stage
@@ -73,8 +73,7 @@ class Place:
         self.top.close()
         ours = OURS if owner is not None else None
         self.top.descriptor = open_path(self.destination, owner)
-        hidden = Folder(open_folder(planner.HIDDEN, self.top.descriptor, ours))
-        try:
+        with closing(Folder(open_folder(planner.HIDDEN, self.top.descriptor, ours))) as hidden:
             self.work.descriptor = open_folder(self._name, hidden.descriptor, ours)
             # Somebody else's folder would have root write where it should not.
             for folder, path in ((hidden, planner.HIDDEN), (self.work, f"{planner.HIDDEN}/{self._name}")):
@@ -83,8 +82,6 @@ class Place:
                         f"{self.destination}/{path} belongs to others, or others may write in it; delete it, or take "
                         "another destination"
                     )
-        finally:
-            hidden.close()
 
     def complete(self, digest: str) -> Record | None:
         """The marker, where it is of this dataset and what it names is still there."""
@@ -125,19 +122,10 @@ class Place:
     def state(self) -> Record:
         return self.work.read(STATE) or {}
 
-    def write_state(self, state: Mapping[str, Any]) -> None:
-        self.work.write(STATE, state)
-
     def forget(self) -> None:
         """Delete the state and what was staged."""
         for path in ("stage", "unpacking", STATE):
             self.work.delete(path)
-
-    def unmark(self) -> None:
-        self.work.delete(MARKER)
-
-    def mark(self, marker: Mapping[str, Any]) -> None:
-        self.work.write(MARKER, marker)
 
     def free(self) -> int:
         """Bytes that may be written."""
@@ -209,7 +197,6 @@ class Job:
         self._request, self._files, self._place, self._tell = request, list(files), place, tell
         self._digest = planner.digest(request)
         self._store = Store(place.work)
-        self._single: frozenset[str] = frozenset()
         self._fetched = 0
 
     def run(self, new: bool) -> None:
@@ -256,41 +243,36 @@ class Job:
         if state.get("digest") != self._digest:
             self._store.clear()
             self._place.forget()
-            self._place.unmark()
+            self._place.work.delete(MARKER)
             state = {"digest": self._digest, "step": "fetch", "host": this_host()}
         if state["step"] == "unpack" and state.get("host") != this_host():
             # What was not on the disk when a host went down may be there in name only. The pieces were on the disk.
             self._place.work.delete("stage")
             state["step"] = "fetch"
         if state["step"] == "fetch":
-            self._place.unmark()
+            self._place.work.delete(MARKER)
             state = self._fetch(state)
         if state["step"] == "unpack":
             self._unpack(state)
         self._put_in_place(state)
 
     def _fetch(self, state: Record) -> Record:
-        self._files, self._single = dataset_fetch.probe(
-            self._files, int(self._request["connections"]), float(self._request["timeout"])
-        )
+        connections, timeout = int(self._request["connections"]), float(self._request["timeout"])
+        self._files, single = dataset_fetch.probe(self._files, connections, timeout)
         archives = planner.to_extract(self._files, self._request["extract"])
         # An archive on the host is read where it lies.
         fetched = [file for file in self._files if file not in archives or not file.url.startswith("/")]
         left = sum(file.size - self._store.done(file) for file in fetched)
-        extracted = int(self._request["extracted_size"]) or planner.extracted_guess(archives)
-        self._room(
-            left + extracted, f"The dataset ({planner.human(left)} to fetch, {planner.human(extracted)} unpacked)"
-        )
-        self._place.write_state(state)
-        fetch = Fetch(
-            self._store,
-            int(self._request["chunk_size"]),
-            int(self._request["connections"]),
-            float(self._request["timeout"]),
-            self._tell,
-        )
+        # At least their own size, which is right for tar.
+        extracted = int(self._request["extracted_size"]) or sum(max(file.size, 0) for file in archives)
+        what = f"The dataset ({planner.human(left)} to fetch, {planner.human(extracted)} unpacked)"
+        problem = planner.space_problem(left + extracted, self._place.free(), self._place.destination, what)
+        if problem:
+            raise TrainiumError(problem)
+        self._place.work.write(STATE, state)
+        fetch = Fetch(self._store, int(self._request["chunk_size"]), connections, timeout, self._tell)
         try:
-            fetch.run(fetched, self._single)
+            fetch.run(fetched, single)
         finally:
             self._fetched = fetch.fetched
         checked = self._check(fetch.plain)
@@ -307,18 +289,13 @@ class Job:
                 for file in self._files
             ],
         }
-        self._place.write_state(state)
+        self._place.work.write(STATE, state)
         return state
 
     def _check(self, plain: set[str]) -> dict[str, str]:
         """SHA-256 by path. A local archive is checked where it lies."""
         md5 = plain if planner.source_kind(self._request["source"]) == "s3" and self._request["md5_tags"] else set()
         return dataset_fetch.verify(self._store, self._files, md5, WORKERS, self._tell)
-
-    def _room(self, needed: int, what: str) -> None:
-        problem = planner.space_problem(needed, self._place.free(), self._place.destination, what)
-        if problem:
-            raise TrainiumError(problem)
 
     def _unpack(self, state: Record) -> None:
         files = [File(**item) for item in state["files"]]
@@ -330,15 +307,12 @@ class Job:
                 done[0] += size
             self._tell("unpacking", done[0], max(total, done[0]), "")
 
-        stage = self._place.open_stage(self._request["owner_ids"])
-        try:
+        with closing(self._place.open_stage(self._request["owner_ids"])) as stage:
             self._stage(stage, files, archives, count)
-        finally:
-            stage.close()
         # The step below must not be on the disk before what it relies on.
         os.sync()
         state["step"] = "place"
-        self._place.write_state(state)
+        self._place.work.write(STATE, state)
 
     def _stage(self, stage: Stage, files: list[File], archives: list[File], count: Callable[[int], None]) -> None:
         staged, paths = stage.size()
@@ -371,24 +345,20 @@ class Job:
     def _put_in_place(self, state: Record) -> None:
         self._tell("putting in place", 0, 0, "")
         entries = state.get("entries")
-        stage = self._place.open_stage(self._request["owner_ids"])
-        try:
+        with closing(self._place.open_stage(self._request["owner_ids"])) as stage:
             if entries is None:
                 entries = stage.entries()[:MARKED_ENTRIES]
                 state["entries"] = entries
-                self._place.write_state(state)
+                self._place.work.write(STATE, state)
             stage.put_in_place()
-        finally:
-            stage.close()
         files = [{key: item[key] for key in ("path", "size", "tag", "sha256")} for item in state["files"]]
-        self._place.mark(
-            {
-                "digest": self._digest,
-                "source": planner.shown(self._request["source"]),
-                "files": files,
-                "entries": entries,
-                "completed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            }
-        )
+        marker = {
+            "digest": self._digest,
+            "source": planner.shown(self._request["source"]),
+            "files": files,
+            "entries": entries,
+            "completed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        self._place.work.write(MARKER, marker)
         self._store.clear()
         self._place.forget()

@@ -70,17 +70,13 @@ def _request(params: Mapping[str, Any]) -> Record:
     if chunk < 1:
         raise ValueError(f"chunk_size is {params['chunk_size']!r}; take more than 0")
     return {
+        **params,
         "name": planner.checked_name(params["name"] or planner.default_name(params["source"])),
-        "source": params["source"],
-        "destination": params["destination"],
         "checksum": planner.checksum(params["checksum"]),
         "checksums": checksums,
-        "md5_tags": params["md5_tags"],
-        "extract": params["extract"],
         "extracted_size": planner.parse_size(params["extracted_size"]),
         "owner_ids": _owner(params["owner"], params["group"]),
         "chunk_size": chunk,
-        "connections": params["connections"],
         "timeout": max(params["timeout"], 1),
     }
 
@@ -136,11 +132,8 @@ def _items(request: Record, files: list[Record] | None) -> Iterator[Record]:
 
 
 def _local(path: str, file: str) -> Record:
-    opened = open_file(os.path.abspath(file))
-    try:
-        found = os.fstat(opened)
-    finally:
-        os.close(opened)
+    with open(open_file(os.path.abspath(file)), "rb") as stream:
+        found = os.fstat(stream.fileno())
     # Stands for an ETag: a file that was changed is copied anew.
     return {"path": path, "url": file, "name": file, "size": found.st_size, "tag": f"{found.st_mtime_ns}"}
 

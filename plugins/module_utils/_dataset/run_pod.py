@@ -12,6 +12,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -21,12 +22,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.run_host
 # What state.py of _kubernetes looks for.
 MARK = "DATASET"
 SECONDS_BETWEEN_LINES = 5
-
-
-def request_of(path: str) -> dict[str, Any]:
-    with open(path, "rb") as stream:
-        found: dict[str, Any] = json.loads(gzip.decompress(stream.read()))
-    return found
 
 
 def _say(line: str) -> None:
@@ -61,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     # The first process of a container is not ended by a signal that it does not take.
     signal.signal(signal.SIGTERM, _end)
     try:
-        request = request_of(argv[1])
+        request = json.loads(gzip.decompress(Path(argv[1]).read_bytes()))
     except (OSError, EOFError, ValueError) as error:
         _say(f"what is to be fetched cannot be read ({error}); run training.yml again.")
         return 1

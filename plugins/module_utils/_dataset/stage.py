@@ -10,7 +10,7 @@ import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import (
@@ -26,6 +26,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_
     disk_size,
     safe_mode,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.fetch import write_all
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import HIDDEN
 
 
@@ -88,11 +89,9 @@ class Stage:
             written = 0
             with os.fdopen(output, "wb", buffering=0) as stream:
                 for block in blocks:
+                    check(written + len(block))
+                    write_all(stream.fileno(), block, written)
                     written += len(block)
-                    check(written)
-                    view = memoryview(block)
-                    while view:
-                        view = view[stream.write(view) :]
                 os.fchown(stream.fileno(), *self._owner)
                 os.fchmod(stream.fileno(), safe_mode(mode))
             self._adopt(self._scratch.descriptor, new, path)
@@ -177,15 +176,8 @@ def _move(source: int, target: int, shown: str) -> None:
 
 def _merge(name: str, source: int, target: int, there: str) -> None:
     try:
-        here = open_folder(name, source)
-        try:
-            below = open_folder(name, target)
-            try:
-                _move(here, below, there)
-            finally:
-                os.close(below)
-        finally:
-            os.close(here)
+        with closing(Folder(open_folder(name, source))) as here, closing(Folder(open_folder(name, target))) as below:
+            _move(here.descriptor, below.descriptor, there)
     except OSError as error:
         if is_link_error(error):
             raise TrainiumError(

@@ -103,45 +103,31 @@ def plan_gate(
 
 def slurm_check(name: str, node: SlurmNode | None) -> dict[str, Any]:
     """The check ``slurm`` of a node that Slurm should use, in the shape of an acceptance check."""
-    check: dict[str, Any] = {"name": "slurm", "result": "ok", "found": None, "wanted": "usable"}
-    check.update(reason="", message="")
     if node is None:
-        advice = "name it in slurm_compute_nodes and run the role slurm"
-        return {
-            **check,
-            "result": "failed",
-            "reason": "unknown to Slurm",
-            "message": f"Slurm does not know it; {advice}.",
-        }
+        message = "Slurm does not know it; name it in slurm_compute_nodes and run the role slurm."
+        return _check("slurm", "failed", None, "usable", "unknown to Slurm", message)
     if node.usable:
-        return {**check, "found": "usable"}
+        return _check("slurm", "ok", "usable", "usable")
     if node.drained:
-        return {**check, "result": "skipped", "found": "drained", "message": f"drained: {node.reason}"}
+        return _check("slurm", "skipped", "drained", "usable", message=f"drained: {node.reason}")
     why = f" ({node.reason})" if node.reason not in ("", "none") else ""
-    return {
-        **check,
-        "result": "failed",
-        "found": node.state,
-        "reason": f"{node.state} in Slurm",
-        "message": f"Slurm has it as {node.state}{why}; look into /var/log/slurm/slurmd.log on {name}.",
-    }
+    message = f"Slurm has it as {node.state}{why}; look into /var/log/slurm/slurmd.log on {name}."
+    return _check("slurm", "failed", node.state, "usable", f"{node.state} in Slurm", message)
 
 
 def tcp_check(check: str, port: int, error: str | None) -> dict[str, Any]:
     """Whether the head reached a port of a node; None: it did."""
-    done: dict[str, Any] = {
-        "name": check,
-        "result": "ok",
-        "found": "open",
-        "wanted": "open",
-        "reason": "",
-        "message": "",
-    }
     if error is None:
-        return done
+        return _check(check, "ok", "open", "open")
     reason = f"port {port} cannot be reached from the head ({error})"
     advice = "let the cluster's security group pass all traffic within itself, and see whether the service runs"
-    return {**done, "result": "failed", "found": error, "reason": reason, "message": f"{reason}; {advice}."}
+    return _check(check, "failed", error, "open", reason, f"{reason}; {advice}.")
+
+
+def _check(
+    name: str, result: str, found: str | None, wanted: str, reason: str = "", message: str = ""
+) -> dict[str, Any]:
+    return {"name": name, "result": result, "found": found, "wanted": wanted, "reason": reason, "message": message}
 
 
 def outcome(reasons: Sequence[str], node: SlurmNode | None, resumed: bool = False) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader, step_text
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader, step_text, time_of
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import HostlistError, expand
 
 LINES = 25
@@ -16,7 +15,6 @@ WIDTH = 500
 # A failure of hundreds of nodes is told by the first of them.
 NODES_SHOWN = 4
 
-_DATE = re.compile(r"LOG (\w{3} \w{3}\s+\d{1,2} \d\d:\d\d:\d\d \d{4}) - ")
 # srun: error: n1: task 1: Exited with exit code 3 / srun: error: n[1-2]: tasks 0-1: Killed
 _SRUN = re.compile(
     r"srun: error: (?P<nodes>[A-Za-z0-9][^\s:]*): tasks? (?P<tasks>[0-9,\-\[\]]+): "
@@ -51,29 +49,18 @@ _OF_THE_JOB = ("srun:", "slurmstepd", "LOG ", "JOB ", "training:")
 _RULE = re.compile(r"[=-]{40,}$")
 
 
-def _moment(line: str) -> float | None:
-    """When a line was logged, in seconds; only differences mean something."""
-    match = _DATE.search(line)
-    if not match:
-        return None
-    try:
-        return datetime.strptime(match[1], "%a %b %d %H:%M:%S %Y").timestamp()
-    except ValueError:
-        return None
-
-
 def progress(text: str, steps: int | None) -> dict[str, Any]:
     """``step``, ``steps``, ``loss``, ``throughput`` (examples/s) and ``seconds_left`` (or None); {} without steps.
 
     The pace is that of the lines in ``text`` since the job began or went on the last time, by their dates; where they
     have none, what the last says.
     """
-    since: tuple[int, float] | None = None
+    since: tuple[int, int] | None = None
     last = None
     pace = 0.0
     reader = StepReader()
     for line in text.splitlines():
-        step, moment = reader.step(line), _moment(line)
+        step, moment = reader.step(line), time_of(line)
         if step is None:
             continue
         if last is not None and step.step <= last.step:
@@ -104,14 +91,7 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
-def _task_numbers(text: str) -> list[int | None]:
-    try:
-        return [int(number) for number in expand(f"[{text.strip('[]')}]")]
-    except (HostlistError, ValueError):
-        return [None]
-
-
-def _hosts(text: str) -> list[str]:
+def _expanded(text: str) -> list[str]:
     try:
         return expand(text)
     except HostlistError:
@@ -131,7 +111,8 @@ def node_exit_codes(
         code = int(match["code"]) if match["code"] else _SIGNALS.get((match["signal"] or "").strip())
         if code is None:
             continue
-        nodes, tasks = _hosts(match["nodes"]), _task_numbers(match["tasks"])
+        nodes = _expanded(match["nodes"])
+        tasks = [int(task) if task.isdigit() else None for task in _expanded(f"[{match['tasks'].strip('[]')}]")]
         # Slurm sums up nodes that ended alike; which task ran where it does not say, but where they are as many.
         pairs = list(zip(nodes, tasks)) if len(nodes) == len(tasks) else None
         if pairs is None:

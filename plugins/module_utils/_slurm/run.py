@@ -77,10 +77,6 @@ class Record:
             os.close(lock)
 
 
-def default_record(name: str, digest: str) -> str:
-    return f"{RECORDS}/{name}-{digest}.json"
-
-
 def find(name: str, digest: str, record: Mapping[str, Any]) -> int | None:
     """The newest identical job, of which the controller, accounting or the record knows."""
     for known in (slurm.named, slurm.accounted_named):
@@ -96,7 +92,7 @@ def find(name: str, digest: str, record: Mapping[str, Any]) -> int | None:
 def present(options: Mapping[str, Any], content: bytes, check: bool) -> dict[str, Any]:
     """Submit the job unless an identical one is there. ``options``: the module's."""
     digest = plan.digest_of(options, content)
-    record = Record(options.get("record") or default_record(options["name"], digest))
+    record = Record(options.get("record") or f"{RECORDS}/{options['name']}-{digest}.json")
     argv = plan.command(options, digest)
     environment = {**plan.checked_environment(options.get("environment") or {}), END_FILE: f"{record.path}.end"}
     known = {"digest": digest, "record": str(record.path), "command": ["sbatch", *argv]}

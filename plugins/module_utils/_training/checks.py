@@ -109,7 +109,7 @@ def check(definition: Mapping[str, Any]) -> None:
     _check_numbers(definition)
     _check_times(definition)
     _check_cache(definition)
-    _check_compile(definition["compile"])
+    _check_compile(_mapping(definition, "compile"))
 
 
 def check_path(what: str, value: Any) -> None:
@@ -158,10 +158,15 @@ def _whole(definition: Mapping[str, Any], key: str, least: int, name: str = "") 
         raise RefusedError(name or key, value, f"use a whole number of {least} or more")
 
 
-def _mapping(definition: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _mapping(definition: Mapping[str, Any], key: str, name: str = "") -> Mapping[str, Any]:
     if not isinstance(definition[key], Mapping):
-        raise RefusedError(key, definition[key], "use a dictionary")
+        raise RefusedError(name or key, definition[key], "use a dictionary")
     return definition[key]
+
+
+def _flag(definition: Mapping[str, Any], key: str, name: str = "") -> None:
+    if not isinstance(definition[key], bool):
+        raise RefusedError(name or key, definition[key], "use true or false")
 
 
 def _list(definition: Mapping[str, Any], key: str) -> list[Any]:
@@ -251,10 +256,7 @@ def _check_fetched(definition: Mapping[str, Any]) -> None:
 
 def _check_arguments(definition: Mapping[str, Any]) -> None:
     arguments(_mapping(definition, "args"))
-    prepared = definition["prepare"].get("args", {})
-    if not isinstance(prepared, Mapping):
-        raise RefusedError("prepare.args", prepared, "use a dictionary")
-    arguments(prepared, "prepare.args")
+    arguments(_mapping({"args": {}, **definition["prepare"]}, "args", "prepare.args"), "prepare.args")
 
 
 def _check_numbers(definition: Mapping[str, Any]) -> None:
@@ -269,14 +271,10 @@ def _check_numbers(definition: Mapping[str, Any]) -> None:
     checkpoint = _mapping(definition, "checkpoint")
     _whole(checkpoint, "steps", 0, "checkpoint.steps")
     _whole(checkpoint, "keep", 1, "checkpoint.keep")
-    for mapping, key, name in (
-        (checkpoint, "resume", "checkpoint.resume"),
-        (checkpoint, "shared", "checkpoint.shared"),
-        (definition, "requeue", "requeue"),
-        (definition, "driver_reload", "driver_reload"),
-    ):
-        if not isinstance(mapping[key], bool):
-            raise RefusedError(name, mapping[key], "use true or false")
+    _flag(checkpoint, "resume", "checkpoint.resume")
+    _flag(checkpoint, "shared", "checkpoint.shared")
+    _flag(definition, "requeue")
+    _flag(definition, "driver_reload")
 
 
 def _check_times(definition: Mapping[str, Any]) -> None:
@@ -315,22 +313,16 @@ def _check_cache(definition: Mapping[str, Any]) -> None:
         if len(PurePosixPath(directory).parts) < 3 or ".." in PurePosixPath(directory).parts:
             raise RefusedError("cache.directory", directory, "use a folder of its own, as /var/tmp/my-compile-cache")
     _whole(cache, "keep_days", 0, "cache.keep_days")
-    if not isinstance(cache["clear_locks"], bool):
-        raise RefusedError("cache.clear_locks", cache["clear_locks"], "use true or false")
+    _flag(cache, "clear_locks", "cache.clear_locks")
 
 
-def _check_compile(compiling: Any) -> None:
-    if not isinstance(compiling, Mapping):
-        raise RefusedError("compile", compiling, "use a dictionary")
-    if not isinstance(compiling["enabled"], bool):
-        raise RefusedError("compile.enabled", compiling["enabled"], "use true or false")
+def _check_compile(compiling: Mapping[str, Any]) -> None:
+    _flag(compiling, "enabled", "compile.enabled")
     _whole(compiling, "steps", 1, "compile.steps")
     command = compiling["command"]
     if not isinstance(command, list) or not command or not all(is_text(word) and word for word in command):
         raise RefusedError("compile.command", command, "use a list of the command and its arguments")
-    if not isinstance(compiling["args"], Mapping):
-        raise RefusedError("compile.args", compiling["args"], "use a dictionary")
-    arguments(compiling["args"], "compile.args")
+    arguments(_mapping(compiling, "args", "compile.args"), "compile.args")
     name = compiling["steps_argument"]
     if name != "" and (not isinstance(name, str) or not _ARGUMENT.fullmatch(name)):
         raise RefusedError("compile.steps_argument", name, "name the argument that limits the steps, or nothing")

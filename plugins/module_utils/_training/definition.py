@@ -74,7 +74,7 @@ DEFAULTS: dict[str, Any] = {
 # A script of one's own has nothing to do with the preset's data and arguments.
 OF_A_SCRIPT = (
     *("files", "fetch", "packages", "requirements", "prepare", "args", "env", "secrets", "compile", "steps"),
-    *("checkpoint", "requeue", "stopped_by", "tensorboard", "needs", "dataset"),
+    *("checkpoint", "requeue", "stopped_by", "tensorboard", "needs", "dataset", "enough_nodes"),
 )
 # What presets say of the nodes; it is no part of the job.
 OF_A_PRESET = ("needs", "dataset", "enough_nodes")
@@ -133,7 +133,10 @@ def resolve(
         check_path("tensorboard", whole["tensorboard"])
     # Not in the digest: one whose Capacity Block is extended stays the same job.
     ends_at = min(filter(None, (whole["ends_at"], context.get("block_ends_at"))), key=end_epoch, default="")
-    limited = {**whole["args"], **_limited(whole["compile"]), **whole["compile"]["args"]}
+    compiling = whole["compile"]
+    # The preset or the script has no such argument where it bears no name.
+    limit = {compiling["steps_argument"]: int(compiling["steps"])} if compiling["steps_argument"] else {}
+    limited = {**whole["args"], **limit, **compiling["args"]}
     whole.update(
         digest=f"{digest}{count:04x}",
         folder=folder,
@@ -167,24 +170,25 @@ def complete(
     name = definition.get("preset", "bert")
     if name != NONE and (not isinstance(name, str) or name not in presets):
         raise RefusedError("preset", name, f"use one of {', '.join([*sorted(presets), NONE])}")
-    preset = {} if name == NONE else presets[name]
-    if "script" in definition:
-        preset = {key: value for key, value in preset.items() if key not in OF_A_SCRIPT}
     unknown = sorted(str(key) for key in definition if key not in DEFAULTS and key != "preset")
     if unknown:
         raise ValueError(f"The training job has no key {shown(unknown[0])}; use {', '.join(['preset', *DEFAULTS])}.")
     _check_shapes(definition)
-    preset = {key: value for key, value in preset.items() if key not in OF_A_PRESET}
+    preset = {key: value for key, value in preset_of(definition, presets).items() if key not in OF_A_PRESET}
     whole = merged(merged(DEFAULTS, _replaced(preset, tokens or {})), definition)
     whole["preset"] = name
     return whole
 
 
+def preset_of(definition: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What the definition takes from its preset; nothing from one that does not exist."""
+    preset = presets.get(str(definition.get("preset", "bert")), {})
+    return {key: value for key, value in preset.items() if "script" not in definition or key not in OF_A_SCRIPT}
+
+
 def enough_nodes(definition: Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]) -> int:
     """How many nodes the preset takes of those that would be started for it; 0 where it takes all."""
-    name = definition.get("preset", "bert")
-    preset = presets.get(name, {}) if isinstance(name, str) and "script" not in definition else {}
-    return int(preset.get("enough_nodes", 0))
+    return int(preset_of(definition, presets).get("enough_nodes", 0))
 
 
 def _check_shapes(definition: Mapping[str, Any]) -> None:
@@ -235,11 +239,6 @@ def _refuse_asked_for(definition: Mapping[str, Any]) -> None:
             f"neuron_parallel_compile is for XLA, and Neuron SDK {TORCH_NEURON} has TorchNeuron, which compiles in the "
             "training: set it to false, or name a compile.command",
         )
-
-
-def _limited(compiling: Mapping[str, Any]) -> dict[str, Any]:
-    """The argument that limits the steps; the preset or the script has none where it bears no name."""
-    return {compiling["steps_argument"]: int(compiling["steps"])} if compiling["steps_argument"] else {}
 
 
 def _digest(whole: Mapping[str, Any], context: Mapping[str, Any]) -> str:

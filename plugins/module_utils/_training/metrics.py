@@ -8,7 +8,6 @@ again goes on in the same log.
 
 from __future__ import annotations
 
-import calendar
 import json
 import math
 import re
@@ -16,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import StepReader, time_of
 
 _START = re.compile(r"JOB nodes=([0-9]{1,9}) processes=([0-9]{1,9})\s*$")
 _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
@@ -24,11 +23,6 @@ _VERSIONS = re.compile(r"JOB versions (\{.*\})\s*$")
 # variables of Ansible: nothing that Jinja could take for a template.
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _RESUMED = re.compile(r"training: resumed from step ([0-9]{1,15})\s*$")
-# As C's asctime writes it, whatever the locale: Wed Dec 21 00:51:01 2022
-_DATE = re.compile(
-    r"LOG (?:[A-Z][a-z]{2} )?([A-Z][a-z]{2}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) - "
-)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # Part of the steady throughput that a start has reached when it counts as warm.
 _WARM = 0.9
 
@@ -70,18 +64,6 @@ class Metrics(NamedTuple):
     versions: dict[str, str]
 
 
-def time_of(line: str) -> int | None:
-    """Seconds since 1970 of a line's date; None where it has none or one that no calendar has."""
-    found = _DATE.search(line)
-    if not found or found.group(1) not in _MONTHS:
-        return None
-    month = _MONTHS.index(found.group(1)) + 1
-    day, hour, minute, second, year = map(int, found.groups()[1:])
-    if year < 1970 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
-        return None
-    return calendar.timegm((year, month, day, hour, minute, second))
-
-
 def _versions(line: str) -> dict[str, str]:
     found = _VERSIONS.search(line)
     if not found:
@@ -104,21 +86,19 @@ class _Reader:
 
     def __init__(self) -> None:
         self.samples: dict[int, Sample] = {}
-        self.redone: list[int] = []
         self.starts: list[dict[str, Any]] = []
         self.versions: dict[str, str] = {}
         self.fresh = False
         self.steps = StepReader()
 
     def start(self, nodes: int, processes: int) -> None:
-        self.starts.append({"nodes": nodes, "processes": processes, "resumed_from": None, "times": []})
-        self.redone.append(0)
+        self.starts.append({"nodes": nodes, "processes": processes, "resumed_from": None, "times": [], "redone": 0})
         self.fresh = True
 
     def rewind(self, step: int) -> None:
         """Steps after this one were lost with the start that did them."""
         for number in [number for number in self.samples if number > step]:
-            self.redone[self.samples.pop(number).segment - 1] += 1
+            self.starts[self.samples.pop(number).segment - 1]["redone"] += 1
 
     def sample(self, line: str) -> None:
         step = self.steps.step(line)
@@ -133,7 +113,7 @@ class _Reader:
         before = self.samples.get(step.step)
         # A progress bar, which has no date, shows a step more than once.
         if before and (time is not None or before.segment != len(self.starts)):
-            self.redone[before.segment - 1] += 1
+            self.starts[before.segment - 1]["redone"] += 1
         if time is not None:
             self.starts[-1]["times"].append(time)
         self.samples[step.step] = Sample(
@@ -166,17 +146,14 @@ def parse(texts: Iterable[str], running: bool = False) -> Metrics:
         for line in lines:
             reader.line(line)
     samples = [reader.samples[number] for number in sorted(reader.samples)]
-    by_segment: dict[int, list[Sample]] = {}
-    for sample in samples:
-        by_segment.setdefault(sample.segment, []).append(sample)
     segments = [
-        _segment(number, start, reader.redone[number - 1], by_segment.get(number, []))
+        _segment(number, start, [sample for sample in samples if sample.segment == number])
         for number, start in enumerate(reader.starts, start=1)
     ]
     return Metrics(samples, segments, reader.versions)
 
 
-def _segment(number: int, start: dict[str, Any], redone: int, samples: Sequence[Sample]) -> Segment:
+def _segment(number: int, start: dict[str, Any], samples: Sequence[Sample]) -> Segment:
     rates = [sample.throughput for sample in samples]
     times = start["times"]
     return Segment(
@@ -187,7 +164,7 @@ def _segment(number: int, start: dict[str, Any], redone: int, samples: Sequence[
         samples[0].step if samples else None,
         samples[-1].step if samples else None,
         len(samples),
-        redone,
+        start["redone"],
         steady(rates),
         warm_up(rates),
         min(times, default=None),
@@ -206,14 +183,7 @@ def warm_up(rates: Sequence[float]) -> int:
     wanted = steady(rates)
     if wanted is None or wanted <= 0:
         return 0
-    return sum(1 for _before in _until(rates, _WARM * wanted))
-
-
-def _until(rates: Iterable[float], limit: float) -> Iterable[float]:
-    for rate in rates:
-        if rate >= limit:
-            return
-        yield rate
+    return next((steps for steps, rate in enumerate(rates) if rate >= _WARM * wanted), len(rates))
 
 
 def window_of(count: int) -> int:

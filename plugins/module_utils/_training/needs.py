@@ -11,29 +11,21 @@ from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instanc
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import numbers
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import find_system
 from ansible_collections.trainium.cluster.plugins.module_utils._training.checks import shown
-from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import (
-    NONE,
-    OF_A_SCRIPT,
-    TORCH_NEURON,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._training.definition import TORCH_NEURON, preset_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.image import sdk_of
 
 # The role installs packages with apt.
 PACKAGED = ("Debian", "Ubuntu")
 # What the environment has where a job does not say more.
 USUAL = ("transformers", "tokenizers", "h5py")
+# What the collection's own scripts read data with, in versions that go together; a base may have others, which stay.
+IN_IMAGES = {"h5py": "3.16.0", "tokenizers": "0.23.3"}
 _ALONE = numbers(TORCH_NEURON)
 _DATA = re.compile(r"\{directory\}(/data/[^\],]+)")
 _PROJECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 Definition = Mapping[str, Any]
 Presets = Mapping[str, Definition]
-
-
-def preset_of(definition: Definition, presets: Presets) -> Definition:
-    """What the definition takes from its preset; nothing from one that does not exist."""
-    preset = presets.get(str(definition.get("preset", "bert")), {}) if definition.get("preset") != NONE else {}
-    return {key: value for key, value in preset.items() if "script" not in definition or key not in OF_A_SCRIPT}
 
 
 def data_of(definition: Definition, presets: Presets, directory: str) -> dict[str, str]:
@@ -56,15 +48,32 @@ def dataset_of(definition: Definition, presets: Presets) -> dict[str, Any]:
     return dict(preset_of(definition, presets).get("dataset") or {}) if data_of(definition, presets, "") else {}
 
 
-def requirements_of(definition: Definition, presets: Presets) -> list[str]:
-    found = definition.get("requirements", preset_of(definition, presets).get("requirements"))
+def _texts(key: str, definition: Definition, presets: Presets) -> list[str]:
+    found = definition.get(key, preset_of(definition, presets).get(key))
     return [one for one in found if isinstance(one, str)] if isinstance(found, (list, tuple)) else []
+
+
+def requirements_of(definition: Definition, presets: Presets) -> list[str]:
+    return _texts("requirements", definition, presets)
 
 
 def packages_of(definition: Definition, presets: Presets) -> list[str]:
     """Requirements for the environment: those of the job, and the usual ones that it does not name."""
     wanted = requirements_of(definition, presets)
     return [*wanted, *(name for name in USUAL if name not in _projects(wanted))]
+
+
+def contents_of(definition: Definition, presets: Presets) -> dict[str, Any]:
+    """``packages`` of the distribution, ``requirements`` of pip, and ``missing``: requirements that are only for a base
+    that does not have them in any version."""
+    wanted = requirements_of(definition, presets)
+    # A script of the user's own names what it needs.
+    names = [one for one in wanted if one in IN_IMAGES] if wanted or "script" in definition else list(IN_IMAGES)
+    return {
+        "packages": _texts("packages", definition, presets),
+        "requirements": [one for one in wanted if one not in IN_IMAGES],
+        "missing": [f"{name}=={IN_IMAGES[name]}" for name in names],
+    }
 
 
 def _projects(requirements: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ slurm_job remembers the job in ``train.json``; without Slurm the first node note
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log import job_text
@@ -99,12 +99,10 @@ def described(
 
 def _line(job_id: int, job: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     if report:
-        first, last = (f"{value:.4g}" if isinstance(value, float) else value for value in map(report.get, _LOSSES))
+        losses = (report.get("initial_loss"), report.get("final_loss"))
+        first, last = (f"{value:.4g}" if isinstance(value, float) else value for value in losses)
         return f"has succeeded after {report.get('steps')} steps, loss {first} to {last}"
     text = job_text({**job, "job_id": job_id})
     if job_id:
         return text
     return text.replace("job 0 UNKNOWN", "without Slurm", 1).replace("job 0", "without Slurm", 1)
-
-
-_LOSSES: Sequence[str] = ("initial_loss", "final_loss")

@@ -18,6 +18,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_gpt_llama2 import GPT_AND_LLAMA2
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_llama3 import LLAMA3
 from ansible_collections.trainium.cluster.plugins.module_utils._training.sources import (
+    COMPILE,
     ENVIRONMENT,
     SAMPLES,
     Definition,
@@ -25,8 +26,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     pinned,
     started,
 )
-
-_COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
 
 # A text that Debian and Ubuntu ship, and a model that learns it on CPUs within a minute.
 _BERT: Definition = {
@@ -57,7 +56,7 @@ _BERT: Definition = {
         "heads": 2,
     },
     "steps": 100,
-    "compile": _COMPILE,
+    "compile": COMPILE,
     "checkpoint": {"steps": 20},
     # It shows that a cluster works; nodes that are started for it cost what those of any other training do.
     "enough_nodes": 2,
@@ -86,7 +85,7 @@ _BERT_LARGE: Definition = {
     ],
     # torch_xla.runtime of PyTorch 2.5 at least; sentencepiece 0.2.0 has no wheel for Python 3.13.
     "needs": {"sdk": ("2.22.0", "2.29.1"), "python": ("3.10", "3.12")},
-    "compile": _COMPILE,
+    "compile": COMPILE,
     "env": {**ENVIRONMENT, "BUCKET_CAP_MB": "512", "XLA_TRANSFER_SEED_ASYNC": "1"},
     "time_limit": "3-00:00:00",
 }

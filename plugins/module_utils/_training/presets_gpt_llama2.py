@@ -9,12 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_llama3 import (
-    LLAMA3,
-    NXD_8B_SCRIPT,
-    NXD_70B_SCRIPT,
-    nxd_files,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._training.presets_llama3 import LLAMA3, nxd_files
 from ansible_collections.trainium.cluster.plugins.module_utils._training.sources import (
     ENVIRONMENT,
     NXD,
@@ -26,22 +21,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
 )
 
 _CONFIGURATIONS = {
-    "7b": (
-        "tp_zero1_llama_hf_pretrain/7B_config_llama2/config.json",
-        "f6e92eec757b4c6fd64de729a5816f77a443b1eb3e6011391385d2c03f538e4e",
-    ),
-    "13b": (
-        "tp_pp_llama_hf_pretrain/13B_config_llama2/config.json",
-        "21c8e9fa3ec74d8e5550dfb7632cd41c5e4d7fcbe7dfeadf428ed12f19058c44",
-    ),
-    "70b": (
-        "tp_pp_llama_hf_pretrain/70B_config_llama2/config.json",
-        "3d92ef26e850320852b35d524a743395bf765e6402fd27dc780883a3555d7ea6",
-    ),
+    "7b": {"7B_config_llama2/config.json": "f6e92eec757b4c6fd64de729a5816f77a443b1eb3e6011391385d2c03f538e4e"},
+    "13b": {"13B_config_llama2/config.json": "21c8e9fa3ec74d8e5550dfb7632cd41c5e4d7fcbe7dfeadf428ed12f19058c44"},
+    "70b": {"70B_config_llama2/config.json": "3d92ef26e850320852b35d524a743395bf765e6402fd27dc780883a3555d7ea6"},
 }
 
 
-def _llama2(size: str, like: str, script: tuple[tuple[str, str], ...], **args: Any) -> Definition:
+def _llama2(size: str, like: str, folder: str, **args: Any) -> Definition:
     """Llama 3 with what the scripts of Llama 2 have instead; an argument that is false is not given."""
     base = LLAMA3[like]
     name, data = (
@@ -54,7 +40,7 @@ def _llama2(size: str, like: str, script: tuple[tuple[str, str], ...], **args: A
         **base,
         "needs": {one: value for one, value in base["needs"].items() if one != "checkpoint_gb" or like.endswith(size)},
         "name": name,
-        "fetch": nxd_files(*script, _CONFIGURATIONS[size]),
+        "fetch": nxd_files(folder, _CONFIGURATIONS[size]),
         "args": {**kept, key: data["data"], "seq_len": 4096, **args},
         "prepare": {**base["prepare"], "args": data},
         "tensorboard": base["tensorboard"].replace(like, name),
@@ -150,7 +136,7 @@ GPT_AND_LLAMA2: dict[str, Definition] = {
     "llama2-7b": _llama2(
         "7b",
         "llama3-8b",
-        NXD_8B_SCRIPT,
+        "tp_zero1_llama_hf_pretrain",
         **{**_NO_GQA, "tensor_parallel_size": 8, "lr": "3.0e-4", "grad_accum_usteps": 256},
         use_gpu_compatible_precision=False,
         num_layers=False,
@@ -159,12 +145,17 @@ GPT_AND_LLAMA2: dict[str, Definition] = {
     "llama2-13b": _llama2(
         "13b",
         "llama3-70b",
-        NXD_70B_SCRIPT,
+        "tp_pp_llama_hf_pretrain",
         **{**_NO_GQA, **_RATES, "tensor_parallel_size": 8, "pipeline_parallel_size": 4},
         train_batch_size=1024,
         num_microbatches=1024,
     ),
     "llama2-70b": _llama2(
-        "70b", "llama3-70b", NXD_70B_SCRIPT, **_RATES, use_flash_attention=False, use_gpu_compatible_precision=1
+        "70b",
+        "llama3-70b",
+        "tp_pp_llama_hf_pretrain",
+        **_RATES,
+        use_flash_attention=False,
+        use_gpu_compatible_precision=1,
     ),
 }

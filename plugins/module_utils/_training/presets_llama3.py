@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.sources import (
+    COMPILE,
     ENVIRONMENT,
     NXD,
     OPTIMUM,
@@ -17,14 +19,13 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.sources
     tokenized,
 )
 
-_COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
-_NXD_COMMON = (
-    ("modeling_llama_nxd.py", "182a0c12bffa603a57131a81ba482a840e529c67ea714181123890d16cb01301"),
-    ("training_utils.py", "7672fe025e572f2a0012587f2e6fff21068cb95f3c32376e4407dd93749ad80b"),
-    ("lr.py", "e587743a0235ff0c550b02ffa6e74287c7f6aa478dde8e5404d633b476183c51"),
-    ("requirements.txt", "5051f5bfd9321b777c8cd0a132bea2112998688671d94eab70af69ea6a6ba929"),
-    ("get_dataset.py", "d755dbba8abcff06ba1eafee442217132f7e4496bc5559d217aab64ad629a2fb"),
-)
+_NXD_COMMON = {
+    "modeling_llama_nxd.py": "182a0c12bffa603a57131a81ba482a840e529c67ea714181123890d16cb01301",
+    "training_utils.py": "7672fe025e572f2a0012587f2e6fff21068cb95f3c32376e4407dd93749ad80b",
+    "lr.py": "e587743a0235ff0c550b02ffa6e74287c7f6aa478dde8e5404d633b476183c51",
+    "requirements.txt": "5051f5bfd9321b777c8cd0a132bea2112998688671d94eab70af69ea6a6ba929",
+    "get_dataset.py": "d755dbba8abcff06ba1eafee442217132f7e4496bc5559d217aab64ad629a2fb",
+}
 # The commit of the examples is that of SDK 2.29, to which neuronx-distributed 0.18.27753 belongs (n2-manifest.json of
 # the Neuron documentation).
 _NXD_NEEDS: Definition = {
@@ -33,41 +34,32 @@ _NXD_NEEDS: Definition = {
     "systems": ("Ubuntu 24.04", "Ubuntu 22.04"),
     "shared": True,
 }
-NXD_8B_SCRIPT = (
-    (
-        "tp_zero1_llama_hf_pretrain/tp_zero1_llama_hf_pretrain.py",
-        "c127461bacaf910c72dcb52cb7d4498b832a04922cb1565fc221f653c829815d",
-    ),
-    ("tp_zero1_llama_hf_pretrain/logger.py", "1d97f3c7cfc757ec51cf1ea951a65119205443c002bd08fa7f7124f2a8ff4e8d"),
-)
-_8B_CONFIGURATION = (
-    "tp_zero1_llama_hf_pretrain/8B_config_llama3/config.json",
-    "9ddc1e9f006fd18bb19c0beaef59b71042414fc28431ba8cdadec239796eec85",
-)
-NXD_70B_SCRIPT = (
-    ("tp_pp_llama_hf_pretrain/run_llama_nxd.py", "f03952a7573db4405f22a992dddfb3565911d3e2da28792964c69a04e4735d19"),
-    ("tp_pp_llama_hf_pretrain/logger.py", "1565e44e2e61cf06ca521b3280971d6cd0a728f8f87ad7ece66e11c1a852201b"),
-    (
-        "tp_pp_llama_hf_pretrain/activation_checkpoint.py",
-        "f21e4bc22f961bcf8572774a933b32f4af184988fa52c2aac8a1f4f21af6d848",
-    ),
-)
-_70B_CONFIGURATION = (
-    "tp_pp_llama_hf_pretrain/70B_config_llama3/config.json",
-    "501c63ac553f79eca61be2c33d70d2ef9c6b4e124a5710c79067e521bb56178c",
-)
+# By the folder of the example: the script, which is the first, and what else it needs there.
+_NXD_SCRIPTS = {
+    "tp_zero1_llama_hf_pretrain": {
+        "tp_zero1_llama_hf_pretrain.py": "c127461bacaf910c72dcb52cb7d4498b832a04922cb1565fc221f653c829815d",
+        "logger.py": "1d97f3c7cfc757ec51cf1ea951a65119205443c002bd08fa7f7124f2a8ff4e8d",
+    },
+    "tp_pp_llama_hf_pretrain": {
+        "run_llama_nxd.py": "f03952a7573db4405f22a992dddfb3565911d3e2da28792964c69a04e4735d19",
+        "logger.py": "1565e44e2e61cf06ca521b3280971d6cd0a728f8f87ad7ece66e11c1a852201b",
+        "activation_checkpoint.py": "f21e4bc22f961bcf8572774a933b32f4af184988fa52c2aac8a1f4f21af6d848",
+    },
+}
 
 
-def nxd_files(*files: tuple[str, str]) -> list[dict[str, str]]:
-    return [fetched(NXD, f"llama/{path}", checksum) for path, checksum in (*files, *_NXD_COMMON)]
+def nxd_files(folder: str, configuration: Mapping[str, str]) -> list[dict[str, str]]:
+    """What an example takes, with the model's ``configuration`` in its folder."""
+    own = {f"{folder}/{name}": checksum for name, checksum in {**_NXD_SCRIPTS[folder], **configuration}.items()}
+    return [fetched(NXD, f"llama/{path}", checksum) for path, checksum in {**own, **_NXD_COMMON}.items()]
 
 
-def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any) -> Definition:
+def _nxd(name: str, folder: str, configuration: Mapping[str, str], **more: Any) -> Definition:
     """With a token for the tokenizer alone: the weights begin at random."""
     data = tokenized("meta-llama/Meta-Llama-3-8B", "wikicorpus_llama3_tokenized_8k", **{"llama-version": 3})
     return {
         "name": name,
-        "fetch": nxd_files(*files),
+        "fetch": nxd_files(folder, configuration),
         # requirements.txt of the examples, and NxD itself.
         "requirements": [
             "neuronx-distributed==0.18.*",
@@ -80,18 +72,18 @@ def _nxd(name: str, script: str, files: tuple[tuple[str, str], ...], **more: Any
         "processes_per_node": "32",
         "tensorboard": f"{{directory}}/output/{name}",
         "time_limit": "14-00:00:00",
-        **started(script, data, **more.pop("args")),
+        **started(next(iter(_NXD_SCRIPTS[folder])), data, **more.pop("args")),
         **more,
     }
 
 
 _LLAMA3_8B = _nxd(
     "llama3-8b",
-    "tp_zero1_llama_hf_pretrain.py",
-    (*NXD_8B_SCRIPT, _8B_CONFIGURATION),
+    "tp_zero1_llama_hf_pretrain",
+    {"8B_config_llama3/config.json": "9ddc1e9f006fd18bb19c0beaef59b71042414fc28431ba8cdadec239796eec85"},
     nodes=4,
     steps=10000,
-    compile={**_COMPILE, "steps": 2, "time_limit": "12:00:00"},
+    compile={**COMPILE, "steps": 2, "time_limit": "12:00:00"},
     env={
         **ENVIRONMENT,
         "NEURON_CC_FLAGS": "--model-type transformer",
@@ -132,8 +124,8 @@ _LLAMA3_8B = _nxd(
 
 _LLAMA3_70B = _nxd(
     "llama3-70b",
-    "run_llama_nxd.py",
-    (*NXD_70B_SCRIPT, _70B_CONFIGURATION),
+    "tp_pp_llama_hf_pretrain",
+    {"70B_config_llama3/config.json": "501c63ac553f79eca61be2c33d70d2ef9c6b4e124a5710c79067e521bb56178c"},
     nodes=32,
     steps=30000,
     needs={**_NXD_NEEDS, "checkpoint_gb": 850},

@@ -33,6 +33,7 @@ ENVIRONMENT: dict[str, str] = {
     # Filled before the training, once for all processes, which then read it offline.
     "HF_HOME": "{directory}/huggingface",
 }
+COMPILE: Definition = {"enabled": True, "steps": 10, "steps_argument": "steps_this_run"}
 # Models and datasets of Hugging Face -> commit. Each was seen as the name of a folder in caches of the hub
 # (snapshots/), in two public repositories at least that have nothing to do with each other; the hub itself could not be
 # asked.

@@ -114,17 +114,14 @@ left:
   returned: success
   type: list
   elements: str
-  sample: [model.bin]
 packages_missing:
   description: Whether one of O(packages) is not installed.
   returned: success
   type: bool
-  sample: false
 reported:
   description: Whether O(record) is there and can be read.
   returned: success
   type: bool
-  sample: true
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -54,10 +54,6 @@ options:
     description: The TCP port of slurmd on the nodes.
     type: int
     default: 6818
-  connect_timeout:
-    description: Seconds to wait for a port to answer.
-    type: float
-    default: 5.0
   skip:
     description: Checks that are not made.
     type: list
@@ -106,37 +102,33 @@ slurm:
   description: Whether Slurm is there.
   returned: success
   type: bool
-  sample: true
 nodes:
   description: The verdict on each node. C(result) is V(passed), V(failed), or V(held) where it is sound but drained.
   returned: success
   type: list
   elements: dict
-  sample: [{"name": "ip-192-0-2-5", "address": "192.0.2.5", "result": "passed", "slurm_reason": "", "checks": []}]
 good:
   description: The nodes that can run jobs, in their order.
   returned: success
   type: list
   elements: str
-  sample: [ip-192-0-2-5]
 drained:
   description: The nodes that were drained, or would be, each with the reason.
   returned: success
   type: dict
-  sample: {"ip-192-0-2-6": "acceptance: 15 of 16 Neuron devices"}
 resumed:
   description: The nodes that were resumed, or would be.
   returned: success
   type: list
   elements: str
-  sample: []
 collective:
   description: The collective test. C(due) says whether it is to be run, C(problem) why it cannot be.
   returned: success
   type: dict
-  sample: {"kind": "gloo", "due": true, "problem": "", "nodes": ["ip-192-0-2-5"], "addresses": ["192.0.2.5"]}
 """
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -146,11 +138,14 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.files imp
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._node import collective
 from ansible_collections.trainium.cluster.plugins.module_utils._node.health_report import LOST
-from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls, ports
+from ansible_collections.trainium.cluster.plugins.module_utils._slurm import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm import drain as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.nodes import SlurmNode
 
 RESUMED_WITHIN = 20.0
+SECONDS_TO_CONNECT = 5.0
+# Ports that are tried at the same time.
+AT_ONCE = 64
 
 
 def apply(plan: planner.Plan) -> dict[str, SlurmNode]:
@@ -187,6 +182,23 @@ def plan_collective(params: dict[str, Any], good: list[dict[str, Any]], busy: li
     }
 
 
+def reach(targets: list[tuple[str, int]], timeout: float) -> dict[tuple[str, int], str | None]:
+    """None for each TCP port that took a connection, else why it did not."""
+
+    def problem(target: tuple[str, int]) -> str | None:
+        try:
+            with socket.create_connection(target, timeout=timeout):
+                return None
+        except socket.timeout:
+            return "no answer"
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+
+    wanted = list(dict.fromkeys(targets))
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return dict(zip(wanted, pool.map(problem, wanted)))
+
+
 def look(
     params: dict[str, Any], slurm: dict[str, SlurmNode]
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
@@ -198,7 +210,7 @@ def look(
     }
     addresses = {node["name"]: node["address"] for node in params["nodes"]}
     targets = [(addresses[name], port) for name, pairs in wanted.items() for _service, port in pairs]
-    errors = ports.reach(targets, params["connect_timeout"])
+    errors = reach(targets, SECONDS_TO_CONNECT)
     checks: dict[str, list[dict[str, Any]]] = {name: [] for name in params["lost"]}
     reasons = {name: [LOST["reason"]] for name in params["lost"]}
     for node in params["nodes"]:
@@ -268,7 +280,6 @@ def main() -> None:
             "drain": {"type": "bool", "default": True},
             "ssh_port": {"type": "int", "default": 22},
             "slurmd_port": {"type": "int", "default": 6818},
-            "connect_timeout": {"type": "float", "default": 5.0},
             "skip": {"type": "list", "elements": "str", "choices": ["ssh", "slurm"], "default": []},
             "collective": {"type": "str", "choices": list(collective.KINDS), "default": "auto"},
             "collective_settings": {"type": "str", "default": ""},

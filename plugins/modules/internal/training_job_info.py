@@ -46,11 +46,6 @@ EXAMPLES = r"""
   trainium.cluster.internal.training_job_info:
     directory: /opt/trainium
     limit: 1
-  register: found
-
-- name: Show how far it is
-  ansible.builtin.debug:
-    msg: "{{ found.trainings | map(attribute='line') }}"
 """
 
 RETURN = r"""
@@ -66,21 +61,6 @@ trainings:
   returned: success
   type: list
   elements: dict
-  sample:
-    - name: bert
-      folder: bert-0123456789ab
-      path: /opt/trainium/jobs/bert-0123456789ab
-      log: /opt/trainium/jobs/bert-0123456789ab/train.log
-      log_here: true
-      log_checksum: ""
-      events: false
-      job_id: 12
-      running: true
-      state: RUNNING
-      batch_host: n1
-      progress: {"step": 14, "steps": 100, "loss": 10.7, "throughput": 6449.4, "seconds_left": 180}
-      report: {}
-      line: "bert: job 12 RUNNING on n[1-2]: step 14 of 100, loss 10.70, 6449.4 examples/s, about 3 min left"
 """
 
 from ansible.module_utils.basic import AnsibleModule

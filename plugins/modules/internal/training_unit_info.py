@@ -52,11 +52,6 @@ EXAMPLES = r"""
     log: /opt/trainium/jobs/bert-0123456789ab/train.log
     steps: 100
     wait: true
-  register: training
-
-- name: Show how it ended
-  ansible.builtin.debug:
-    msg: "{{ training.exit_code }}"
 """
 
 RETURN = r"""
@@ -64,74 +59,56 @@ active:
   description: Whether the unit runs.
   returned: success
   type: bool
-  sample: false
 digest:
   description: Digest of the job that the unit runs, by its description; empty where it does not run.
   returned: success
   type: str
-  sample: 0123456789ab
 ended:
   description: Whether the training has run and ended, well or not.
   returned: success
   type: bool
-  sample: true
 succeeded:
   description: Whether it succeeded.
   returned: success
   type: bool
-  sample: true
 exit_code:
   description: Its exit code; V(-1) where it was ended before it could write it, or has not ended.
   returned: success
   type: int
-  sample: 0
 phase:
   description: What it did last, V(compile) or V(train); empty before its end.
   returned: success
   type: str
-  sample: train
 restarts:
   description: How often it went on from a checkpoint by itself.
   returned: success
   type: int
-  sample: 0
 started_at:
   description: When it started, in seconds since 1970; V(0) before its end.
   returned: success
   type: int
-  sample: 1795277100
 ended_at:
   description: When it ended, in seconds since 1970.
   returned: success
   type: int
-  sample: 1795277200
 given_up:
   description: Whether the waiting ended because the training failed on another node.
   returned: success
   type: bool
-  sample: false
 progress:
   description: The last step in the log with its loss and throughput; empty where there is none.
   returned: success
   type: dict
-  sample: {"step": 14, "loss": 10.7, "throughput": 6449.36}
 """
 
 import os
+from contextlib import suppress
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import read_record, tail
 from ansible_collections.trainium.cluster.plugins.module_utils._training import unit as planner
 
 TAIL = 16384  # bytes of the log that are read: a long training's log is large
-
-
-def read_tail(path: str | None) -> str:
-    """The end of a file as text; '' where there is none."""
-    try:
-        return tail(path or os.devnull, TAIL)
-    except OSError:
-        return ""
 
 
 def main() -> None:
@@ -158,7 +135,11 @@ def main() -> None:
     # Read after systemd was asked: a unit that has just ended has written it by then.
     record = read_record(module.params["record"])
     state = planner.state_of(out, record)
-    module.exit_json(changed=False, given_up=False, progress=planner.progress(read_tail(module.params["log"])), **state)
+    said = ""
+    # Only the first node has it.
+    with suppress(OSError):
+        said = tail(module.params["log"] or os.devnull, TAIL)
+    module.exit_json(changed=False, given_up=False, progress=planner.progress(said), **state)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease import LEASE_SECONDS, Seen, is_dead
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import LEASE_SECONDS, is_dead
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease im
     ],
 )
 def test_dead_holders(host: str, unchanged: float, started: str, dead: bool) -> None:
-    assert is_dead(Seen({"host": host, "pid": 1, "started": "7"}, unchanged), "here", started) is dead
+    assert is_dead({"host": host, "pid": 1, "started": "7"}, unchanged, "here", started) is dead
 
 
 def test_a_claim_that_says_nothing_dies_with_its_lease() -> None:
-    assert not is_dead(Seen({}, 0.0), "here", "")
-    assert is_dead(Seen({}, LEASE_SECONDS), "here", "")
+    assert not is_dead({}, 0.0, "here", "")
+    assert is_dead({}, LEASE_SECONDS, "here", "")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import Folder
-from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import lease_files as claims
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import Claims
 
@@ -51,7 +50,7 @@ def test_one_of_many_holds_it_at_a_time_though_some_die_with_it(tmp_path: Path) 
 def test_a_holder_on_another_host_lives_while_it_touches_its_claim(
     tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planner, "LEASE_SECONDS", 0.2)
+    monkeypatch.setattr(claims, "LEASE_SECONDS", 0.2)
     (tmp_path / "claims").mkdir()
     other = tmp_path / "claims" / "other.claim"
     other.write_text(json.dumps({"host": "elsewhere", "pid": 1, "started": "1", "name": "node"}), encoding="utf-8")

@@ -57,7 +57,7 @@ def run(capsys: pytest.CaptureFixture[str], folder: Path, **arguments: Any) -> d
 
 @pytest.fixture(autouse=True)
 def open_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm_drain.ports, "reach", lambda targets, timeout: dict.fromkeys(targets))
+    monkeypatch.setattr(slurm_drain, "reach", lambda targets, timeout: dict.fromkeys(targets))
 
 
 def test_the_instances_that_were_accepted_are_remembered(slurm: Path, capsys: pytest.CaptureFixture[str]) -> None:

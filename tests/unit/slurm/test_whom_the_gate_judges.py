@@ -28,7 +28,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         seen.append((sorted(targets), timeout))
         return dict.fromkeys(targets)
 
-    monkeypatch.setattr(slurm_drain.ports, "reach", reach)
+    monkeypatch.setattr(slurm_drain, "reach", reach)
     yield seen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._training.contents import contents_of
+from ansible_collections.trainium.cluster.plugins.module_utils._training.needs import contents_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.presets import PRESETS
 
 

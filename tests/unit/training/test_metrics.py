@@ -6,12 +6,11 @@ import json
 import math
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import parse_log
+from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import parse_log, time_of
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import (
     averages,
     parse,
     steady,
-    time_of,
     versions_of,
     warm_up,
     window_of,

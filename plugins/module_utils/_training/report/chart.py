@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._training.metrics import drawable
@@ -78,30 +80,11 @@ def thin(points: Sequence[Point], columns: int = COLUMNS) -> list[Point]:
     start, end = points[0][0], points[-1][0]
     width = (end - start) / columns or 1.0
     kept: list[Point] = []
-    column: list[Point] = []
-    number = 0
-
-    def close() -> None:
-        drawn = [point for point in column if point[1] is not None]
-        if not drawn:
-            kept.extend(column[:1])
-            return
-        ends = {min(drawn, key=_height), max(drawn, key=_height)}
-        kept.extend(sorted(ends))
-
-    for point in points:
-        now = min(columns - 1, int((point[0] - start) / width))
-        if now != number and column:
-            close()
-            column = []
-        number = now
-        column.append(point)
-    close()
+    for _number, column in groupby(points, key=lambda point: min(columns - 1, int((point[0] - start) / width))):
+        inside = list(column)
+        drawn = [point for point in inside if point[1] is not None]
+        kept += sorted({min(drawn, key=itemgetter(1)), max(drawn, key=itemgetter(1))}) if drawn else inside[:1]
     return [*points[: kept[0] != points[0]], *kept, *points[len(points) - (kept[-1] != points[-1]) :]]
-
-
-def _height(point: Point) -> float:
-    return point[1] if point[1] is not None else 0.0
 
 
 def _part(value: float, scale: Axis) -> float:
@@ -116,19 +99,12 @@ def _short(number: float) -> str:
 def path(points: Sequence[Point], across: Axis, up: Axis) -> str:
     """The ``d`` of a path; it is broken at gaps, and a point alone is a dot."""
     parts: list[str] = []
-    run: list[str] = []
-
-    def close() -> None:
-        if run:
-            parts.append("M" + "L".join(run) + ("h.1" if len(run) == 1 else ""))
-            run.clear()
-
-    for x, y in points:
-        if y is None:
-            close()
-        else:
-            run.append(f"{_short(_part(x, across) * _SIZE)} {_short((1 - _part(y, up)) * _SIZE)}")
-    close()
+    for _gap, run in groupby(points, key=lambda point: point[1] is None):
+        places = [
+            f"{_short(_part(x, across) * _SIZE)} {_short((1 - _part(y, up)) * _SIZE)}" for x, y in run if y is not None
+        ]
+        if places:
+            parts.append("M" + "L".join(places) + ("h.1" if len(places) == 1 else ""))
     return "".join(parts)
 
 

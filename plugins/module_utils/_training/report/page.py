@@ -58,7 +58,12 @@ def _tile(name: str, value: str, note: str = "") -> str:
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> str:
-    """A table in a card; on a phone each row becomes a block with the heads beside its values. ``note`` is HTML."""
+    """A table in a card; on a phone each row becomes a block with the heads beside its values. ``note`` is HTML.
+
+    '' where there is neither a row nor a note.
+    """
+    if not rows and not note:
+        return ""
     head = "".join(f'<th scope="col">{text(name)}</th>' for name in heads)
     body = "".join(
         "<tr>"
@@ -145,21 +150,21 @@ def _tiles(record: Mapping[str, Any]) -> str:
     return f'<dl class="tiles">{"".join(tiles)}</dl>'
 
 
-def _strange(record: Mapping[str, Any]) -> list[str]:
+def _strange(record: Mapping[str, Any]) -> str:
     strange = record["summary"]["not_a_number"]
     if not strange:
-        return []
+        return ""
     named = ", ".join(f"{step['step']:,} ({step['loss']})" for step in strange[:_NAMED])
     more = f" and {len(strange) - _NAMED:,} more" if len(strange) > _NAMED else ""
     advice = "lower the learning rate, warm up longer, or go back to an earlier checkpoint"
     words = f"{_plural(len(strange), 'step')}: {html.escape(named)}{more}. From there on nothing is learnt: {advice}."
-    return [f'<section class="card note"><h2>Loss that is not a number</h2><p>{words}</p></section>']
+    return f'<section class="card note"><h2>Loss that is not a number</h2><p>{words}</p></section>'
 
 
-def _cost(record: Mapping[str, Any]) -> list[str]:
+def _cost(record: Mapping[str, Any]) -> str:
     cost = record["cost"]
     if not cost:
-        return []
+        return ""
     rows = [
         (row["instance_type"], row["nodes"], f"{row['hours']:.2f}", f"{row['price']:g} USD", f"{row['usd']:,.2f} USD")
         for row in cost["rows"]
@@ -170,13 +175,13 @@ def _cost(record: Mapping[str, Any]) -> list[str]:
     )
     if cost["without_price"]:
         note += f" No price is given for {', '.join(text(kind) for kind in cost['without_price'][:_NAMED])}."
-    return [_table("Cost, estimated", ("Instance type", "Nodes", "Hours", "Price an hour", "Cost"), rows, note)]
+    return _table("Cost, estimated", ("Instance type", "Nodes", "Hours", "Price an hour", "Cost"), rows, note)
 
 
-def _segments(record: Mapping[str, Any]) -> list[str]:
+def _segments(record: Mapping[str, Any]) -> str:
     parts = record["segments"]
     if len(parts) < 2:
-        return []
+        return ""
     rows = [
         (
             part["number"],
@@ -189,7 +194,7 @@ def _segments(record: Mapping[str, Any]) -> list[str]:
         for part in parts
     ]
     heads = ("Start", "First step at", "Nodes", "Steps", "Done again later", "Examples a second")
-    return [_table("Starts of the job", heads, rows, "A step that was done again counts once, the later one.")]
+    return _table("Starts of the job", heads, rows, "A step that was done again counts once, the later one.")
 
 
 def _head(record: Mapping[str, Any]) -> str:
@@ -220,16 +225,12 @@ def page(record: Mapping[str, Any]) -> bytes:
     parts = [
         _head(record),
         _tiles(record),
-        *_strange(record),
+        _strange(record),
         *_charts(record),
-        *_segments(record),
-        *([_table("Nodes", ("Name", "Address", "Instance type", "Zone"), nodes)] if nodes else []),
-        *_cost(record),
-        *(
-            [_table("Versions", ("Program", "Version"), sorted(record["versions"].items()))]
-            if record["versions"]
-            else []
-        ),
+        _segments(record),
+        _table("Nodes", ("Name", "Address", "Instance type", "Zone"), nodes),
+        _cost(record),
+        _table("Versions", ("Program", "Version"), sorted(record["versions"].items())),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -237,7 +238,7 @@ def page(record: Mapping[str, Any]) -> bytes:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{text(record['name'])}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(parts)
+        + "\n".join(filter(None, parts))
         + '\n<p class="files">The same figures: <a href="metrics.json">metrics.json</a>, '
         f'<a href="metrics.csv">metrics.csv</a>, '
         f"and the folder tensorboard for TensorBoard.</p>\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"

@@ -22,85 +22,75 @@ from ansible_collections.trainium.cluster.plugins.module_utils._training.report.
 )
 
 
-class TrainingReport:
-    """The report of one training in one directory."""
-
-    def __init__(self, module: Any, directory: str) -> None:
-        self._module = module
-        self.directory = Path(directory)
-
-    def run(
-        self, logs: list[str], report: Mapping[str, Any], prices: Mapping[str, Any], running: bool
-    ) -> dict[str, Any]:
-        """Write what differs, unless in check mode, and return the module's result. Raises TrainiumError."""
-        try:
-            record = record_of(parse(map(self._log, logs), running), report, prices, running)
-        except ValueError as error:
-            raise TrainiumError(str(error)) from error
-        events, content = as_events(record)
-        wanted = {
-            "metrics.json": as_json(record),
-            "metrics.csv": as_csv(record),
-            events: content,
-            "report.html": page(record),
-        }
-        # An older run's curve in the same folder would be drawn into this one's.
-        stale = [
-            str(path.relative_to(self.directory))
-            for path in sorted((self.directory / events).parent.glob(f"*{EVENT_SUFFIX}"))
-            if path.name != Path(events).name
-        ]
-        before = {name: self._read(self.directory / name) for name in [*wanted, *stale]}
-        changed = {name: content for name, content in wanted.items() if before[name] != content}
-        diff = [_difference(name, before[name], wanted.get(name)) for name in [*changed, *stale]]
-        if not self._module.check_mode:
-            for name, content in changed.items():
-                self._write(self.directory / name, content)
-            for name in stale:
-                (self.directory / name).unlink()
-        return {
-            "changed": bool(changed or stale),
-            "diff": diff,
-            "files": {
-                "json": str(self.directory / "metrics.json"),
-                "csv": str(self.directory / "metrics.csv"),
-                "events": str(self.directory / events),
-                "html": str(self.directory / "report.html"),
-            },
-            "summary": plain(record["summary"]),
-        }
-
-    def _log(self, path: str) -> str:
-        try:
-            return Path(path).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise TrainiumError(
-                f"The log {path} cannot be read ({error.strerror}); give the path of a training's log on this host."
-            ) from error
-
-    def _read(self, path: Path) -> bytes | None:
-        try:
-            return path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise TrainiumError(f"{path} cannot be read ({error.strerror}); set another directory.") from error
-
-    def _write(self, path: Path, content: bytes) -> None:
-        """Replace a file in one step, so that a browser or TensorBoard never reads half of it."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace(path, content)
-        except OSError as error:
-            raise TrainiumError(f"{path} cannot be written ({error.strerror}); set another directory.") from error
+def write_report(params: Mapping[str, Any], check_mode: bool) -> dict[str, Any]:
+    """Write what differs, unless in check mode, and return the module's result. Raises TrainiumError."""
+    directory, running = Path(params["directory"]), params["running"]
+    try:
+        metrics = parse(map(_log, params["logs"]), running)
+        record = record_of(metrics, params["report"] or {}, params["price_per_hour"] or {}, running)
+    except ValueError as error:
+        raise TrainiumError(str(error)) from error
+    events, content = as_events(record)
+    files = {"json": "metrics.json", "csv": "metrics.csv", "events": events, "html": "report.html"}
+    wanted = dict(zip(files.values(), (as_json(record), as_csv(record), content, page(record))))
+    # An older run's curve in the same folder would be drawn into this one's.
+    stale = [
+        str(path.relative_to(directory))
+        for path in sorted((directory / events).parent.glob(f"*{EVENT_SUFFIX}"))
+        if path.name != Path(events).name
+    ]
+    before = {name: _read(directory / name) for name in [*wanted, *stale]}
+    changed = {name: content for name, content in wanted.items() if before[name] != content}
+    if not check_mode:
+        for name, content in changed.items():
+            _write(directory / name, content)
+        for name in stale:
+            (directory / name).unlink()
+    return {
+        "changed": bool(changed or stale),
+        "diff": [
+            {
+                "before_header": name,
+                "after_header": name,
+                "before": _shown(name, before[name]),
+                "after": _shown(name, wanted.get(name)),
+            }
+            for name in [*changed, *stale]
+        ],
+        "files": {kind: str(directory / name) for kind, name in files.items()},
+        "summary": plain(record["summary"]),
+    }
 
 
-def _difference(name: str, before: bytes | None, after: bytes | None) -> dict[str, str]:
-    """For diff mode: the summary of metrics.json, and of the other files how long they are."""
-    return {"before_header": name, "after_header": name, "before": _shown(name, before), "after": _shown(name, after)}
+def _log(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TrainiumError(
+            f"The log {path} cannot be read ({error.strerror}); give the path of a training's log on this host."
+        ) from error
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TrainiumError(f"{path} cannot be read ({error.strerror}); set another directory.") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replace a file in one step, so that a browser or TensorBoard never reads half of it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace(path, content)
+    except OSError as error:
+        raise TrainiumError(f"{path} cannot be written ({error.strerror}); set another directory.") from error
 
 
 def _shown(name: str, content: bytes | None) -> str:
+    """For diff mode: the summary of metrics.json, and of the other files how long they are."""
     if content is None:
         return ""
     if name.endswith(".json"):
