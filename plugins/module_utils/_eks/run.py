@@ -71,7 +71,8 @@ class EksCluster:
             planner.check_new(params, self._check_mode)
         self._check_version(current)
         entries = self._entries(current)
-        admission = self._admission(current, entries)
+        # Before there is a cluster nobody is let in.
+        admission = None if current is None or current["status"] == "CREATING" else self._plan_entries(entries)
         before = {**planner.lasting(current), "admins": access.shown(entries)} if current else {}
         after = planner.predicted(params, plan)
         if not self._check_mode:
@@ -128,12 +129,6 @@ class EksCluster:
             policies = calls.list_policies(self._client, **named)
             found.append(access.Entry(principal, tags, access.is_admin(policies, principal)))
         return found
-
-    def _admission(self, current: Cluster | None, entries: list[access.Entry]) -> access.EntryPlan | None:
-        """None where the cluster has to be there first."""
-        if current is None or current["status"] == "CREATING":
-            return None
-        return self._plan_entries(entries)
 
     def _plan_entries(self, entries: list[access.Entry]) -> access.EntryPlan:
         params = self._params
