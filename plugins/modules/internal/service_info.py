@@ -109,6 +109,7 @@ environments:
   description: Of each of O(environments) the packages with their versions; empty where there is none.
   returned: success
   type: dict
+  sample: {"/opt/tensorboard": {"tensorboard": "2.21.0"}}
 munge_key_digest:
   description: SHA-256 digest of the munge key; empty where there is none that the role C(trainium.cluster.slurm) made.
   returned: success
@@ -118,6 +119,7 @@ nodes:
   returned: success
   type: list
   elements: str
+  sample: [ip-192-0-2-10, ip-192-0-2-11]
 hardware:
   description: The parameters of a C(NodeName) line by C(slurmd -C), without the name. Empty where it was not asked.
   returned: success
