@@ -73,15 +73,12 @@ def node_lines(nodes: Sequence[Object]) -> list[str]:
             f"{len(own)} {kind}, of which {len(good)} can take pods, with {known.devices} Neuron devices and "
             f"{known.efa} EFA interfaces each"
         )
-        silent = [one for one in own if not one["ready"]]
-        short = [one for one in own if one["ready"] and not one["complete"]]
-        closed = [one for one in own if one["unschedulable"]]
-        if silent:
-            lines.append(f"Nodes of Kubernetes do not answer: {_named(silent)}")
-        if short:
-            lines.append(f"Device plugins do not offer all devices of {_named(short)}")
-        if closed:
-            lines.append(f"Closed to new pods (kubectl uncordon): {_named(closed)}")
+        odd = {
+            "Nodes of Kubernetes do not answer:": [one for one in own if not one["ready"]],
+            "Device plugins do not offer all devices of": [one for one in own if one["ready"] and not one["complete"]],
+            "Closed to new pods (kubectl uncordon):": [one for one in own if one["unschedulable"]],
+        }
+        lines += [f"{text} {_named(some)}" for text, some in odd.items() if some]
     return lines
 
 
@@ -102,14 +99,12 @@ def missing(items: Sequence[Object], groups: Sequence[Object], neuron: bool, efa
             offered, cards = count_of(has.get(NEURON)), count_of(has.get(EFA))
             if (neuron and offered < devices) or (efa and cards < interfaces):
                 short.append({"name": f"{item['metadata']['name']} (neuron {offered}, efa {cards})"})
+        text = f"{len(own)} of {count} nodes of type {kind} are in the cluster"
+        if short:
+            text += f", and these do not offer all of their {devices} Neuron devices and {interfaces} EFA interfaces: "
+            text += _named(short)
         if len(own) < count or short:
-            less = (
-                f", and these do not offer all of their {devices} Neuron devices and {interfaces} EFA interfaces: "
-                f"{_named(short)}"
-                if short
-                else ""
-            )
-            said.append(f"{len(own)} of {count} nodes of type {kind} are in the cluster{less}")
+            said.append(text)
     return said
 
 
