@@ -16,10 +16,8 @@ from urllib.parse import quote, urlencode
 
 from ansible.module_utils.urls import open_url
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, one_line
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import VOLCANO, remedy_of
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import VOLCANO, VOLCANO_JOB, remedy_of
 
-# What lists of them are asked for by, as their kind is Job, too.
-VOLCANO_JOB = "Job of Volcano"
 TIMEOUT = 30
 TRIES = 3
 # Answers of a server that is busy or about to start.

@@ -20,11 +20,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting i
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import addons, names, plan
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import nodes as of_cluster
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import (
-    VOLCANO_JOB,
-    Api,
-    KubernetesError,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.plan import SUBMISSION
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import (
     NO_IMAGE,
@@ -45,7 +41,7 @@ Object = dict[str, Any]
 
 def workloads(api: Api, label: str, value: str) -> list[Object]:
     """Jobs of a training, plain ones or Volcano's."""
-    return api.listed("Job", f"{label}={value}") or api.visible(VOLCANO_JOB, f"{label}={value}")
+    return api.listed("Job", f"{label}={value}") or api.visible(states.VOLCANO_JOB, f"{label}={value}")
 
 
 def _pods(api: Api, name: str, jobs: Sequence[Object]) -> list[Object]:
@@ -85,7 +81,7 @@ def look_at_all(api: Api) -> dict[str, Any]:
     """
     apps: dict[str, list[Object]] = {}
     selector = f"{names.MANAGED_BY}={names.MANAGER}"
-    for job in [*api.listed("Job", selector), *api.visible(VOLCANO_JOB, selector)]:
+    for job in [*api.listed("Job", selector), *api.visible(states.VOLCANO_JOB, selector)]:
         apps.setdefault(states.app_of(job), []).append(job)
     pods, events = api.listed("Pod") if apps else [], api.listed("Event")
     seen = []
@@ -167,7 +163,7 @@ def _refuse_others(api: Api, name: str, cacheset: str, check: bool, begun: int |
     """
     ended = []
     apps: dict[str, list[Object]] = {}
-    for job in [*api.listed("Job"), *api.visible(VOLCANO_JOB)]:
+    for job in [*api.listed("Job"), *api.visible(states.VOLCANO_JOB)]:
         app = states.app_of(job)
         # The parts of one training follow each other.
         if cacheset and states.cacheset_of(job) == cacheset and not _same(app, name):
@@ -319,7 +315,7 @@ def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
     def of(found: list[Object]) -> list[Object]:
         return [one for one in found if _is_of(one, training, owner)]
 
-    jobs = of([*api.listed("Job", selector), *api.visible(VOLCANO_JOB, selector)])
+    jobs = of([*api.listed("Job", selector), *api.visible(states.VOLCANO_JOB, selector)])
     cancelled = sorted({states.app_of(job) for job in jobs})
     rest = of([one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)])
     rest += of(api.visible("Deployment", selector))
