@@ -17,7 +17,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import addons, names, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import nodes as of_cluster
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
@@ -99,9 +99,9 @@ def look_at_all(api: Api) -> dict[str, Any]:
     seen.sort(key=lambda one: -one["made_at"])
     nodes = of_cluster.nodes_of(api.visible("Node"))
     lines = [*of_cluster.node_lines(nodes), *of_cluster.queue_lines(api.visible("Queue"))]
-    for namespace in addons.NAMESPACES:
+    for namespace in of_cluster.NAMESPACES:
         others = api.visible("Pod", namespace=namespace)
-        lines += addons.pod_lines(namespace, others, api.visible("Event", namespace=namespace))
+        lines += of_cluster.pod_lines(namespace, others, api.visible("Event", namespace=namespace))
     told = [{"line": line, "remedy": states.remedy_of(line)} for line in lines]
     return {"trainings": seen, "warned": states.warnings(events), "cluster_nodes": nodes, "told": told}
 
