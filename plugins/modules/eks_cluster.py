@@ -261,6 +261,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import session_role
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.calls import check_library, role_arn
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan import LOGS
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run import EksCluster
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -275,11 +276,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "public_access": {"type": "bool"},
     "private_access": {"type": "bool"},
     "public_access_cidrs": {"type": "list", "elements": "str"},
-    "logging": {
-        "type": "list",
-        "elements": "str",
-        "choices": ["api", "audit", "authenticator", "controllerManager", "scheduler"],
-    },
+    "logging": {"type": "list", "elements": "str", "choices": [*LOGS]},
     "authentication_mode": {"type": "str", "choices": ["API", "API_AND_CONFIG_MAP"]},
     "admins": {"type": "list", "elements": "str"},
     "admit_caller": {"type": "bool", "default": True},

@@ -153,3 +153,31 @@ def finish(module: Any, result: Item) -> None:
     """Give a module's result back; what changed in it is shown only where the user wants to see that."""
     difference = result.pop("diff")
     module.exit_json(**result, **({"diff": difference} if module._diff else {}))
+
+
+def call_of(description: str, operation: str, key: str = "", passed: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """A function of one call, which takes a client and the request, and gives the field ``key`` of the answer.
+
+    None without a key, and where AWS answers with one of the codes ``passed``, such as that there is no such thing.
+    """
+
+    @one_call(description)
+    def call(client: Client, **request: Any) -> Any:
+        with passing_over(*passed):
+            answer = retried(getattr(client, operation))(**request)
+            return answer[key] if key else None
+        return None
+
+    return call
+
+
+def list_of(description: str, operation: str, key: str, passed: tuple[str, ...] = ()) -> Callable[..., list[Any]]:
+    """The same for all pages of a list; empty where AWS answers with one of the codes ``passed``."""
+
+    @one_call(description)
+    def call(client: Client, **request: Any) -> list[Any]:
+        with passing_over(*passed):
+            return list(pages(client, operation, **request).get(key, ()))
+        return []
+
+    return call

@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
     check_ours,
     check_owner,
     is_owner,
+    tag_list,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ecr import calls, plan
 from ansible_collections.trainium.cluster.plugins.module_utils._ecr import run_build as build
@@ -56,7 +57,7 @@ class EcrImage:
 
     def _absent(self, name: str, before: str) -> dict[str, Any]:
         if before and not self._check:
-            calls.delete(self._client, name)
+            calls.delete(self._client, repositoryName=name, force=True)
         empty = {"image": "", "tag": "", "digest": "", "repository_uri": "", "pushed": False, "builder": ""}
         return {**empty, "changed": bool(before), "diff": {"before": before, "after": ""}}
 
@@ -92,11 +93,11 @@ class EcrImage:
     def _repository(self, found: dict[str, Any] | None, tags: dict[str, str]) -> dict[str, Any]:
         if found is None:
             self._changes.append("repository")
-            return {} if self._check else calls.create(self._client, plan.creation(self._params))
+            return {} if self._check else calls.create(self._client, **plan.creation(self._params))
         new = plan.new_tags(tags, self._params)
         self._changes += ["tags"] if new else []
         if new and not self._check:
-            calls.add_tags(self._client, found["repositoryArn"], new)
+            calls.add_tags(self._client, resourceArn=found["repositoryArn"], tags=tag_list(new))
         return found
 
     def _lifecycle(self) -> None:
@@ -162,7 +163,7 @@ class RepositoriesOf:
         names: list[str] = []
         self.foreign, self.unseen = [], ""
         try:
-            for one in plan.belonging(calls.repositories(self._client), self._cluster):
+            for one in plan.belonging(calls.list_repositories(self._client), self._cluster):
                 tags = calls.tags(self._client, one["repositoryArn"])
                 if tags.get(CLUSTER_TAG) == self._cluster:
                     mine = is_owner(tags, {"owner": self._owner})
@@ -175,4 +176,4 @@ class RepositoriesOf:
 
     def delete(self) -> None:
         for name in self.look()[REPOSITORIES]:
-            calls.delete(self._client, name)
+            calls.delete(self._client, repositoryName=name, force=True)

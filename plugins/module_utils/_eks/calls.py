@@ -1,11 +1,14 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""One call of EKS each; failures become an AwsCallError of one sentence."""
+"""One call each of EKS, and about what a cluster has beside it: load balancers, interfaces of pods, log groups.
+
+Failures become an AwsCallError of one sentence. What is not there, or gone already, is fine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     import botocore
@@ -13,8 +16,10 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    call_of,
+    filters_of,
+    list_of,
     one_call,
-    pages,
     passing_over,
     retried,
 )
@@ -26,6 +31,9 @@ _LATEST = {
     "CreateCluster": "deletionProtection",
     "CreateNodegroup": "updateConfig.updateStrategy",
 }
+_ABSENT = ("ResourceNotFoundException",)
+_NO_BALANCER = ("LoadBalancerNotFound", "TargetGroupNotFound")
+_TAGS = "TagDescriptions"
 
 
 def check_library(client: Client) -> None:
@@ -42,102 +50,27 @@ def check_library(client: Client) -> None:
             )
 
 
-def _found(call: Any, key: str, **names: str) -> Item | None:
-    """What a describe call shows, None for what is not there."""
-    with passing_over("ResourceNotFoundException"):
-        return cast(Item, retried(call)(**names)[key])
-    return None
-
-
-def _gone_is_fine(call: Any, **names: str) -> None:
-    with passing_over("ResourceNotFoundException"):
-        retried(call)(**names)
-
-
-@one_call("describe the cluster")
-def describe_cluster(client: Client, name: str) -> Item | None:
-    return _found(client.describe_cluster, "cluster", name=name)
-
-
-@one_call("list the clusters")
-def list_clusters(client: Client) -> list[str]:
-    return list(pages(client, "list_clusters").get("clusters", ()))
-
-
-@one_call("list the versions that EKS offers")
-def cluster_versions(client: Client) -> list[Item]:
-    return list(pages(client, "describe_cluster_versions", includeAll=True).get("clusterVersions", ()))
-
-
-@one_call("make the cluster")
-@retried
-def create_cluster(client: Client, request: Mapping[str, Any]) -> Item:
-    return dict(client.create_cluster(**request)["cluster"])
-
-
-@one_call("delete the cluster")
-def delete_cluster(client: Client, name: str) -> None:
-    """One that is gone already is fine."""
-    _gone_is_fine(client.delete_cluster, name=name)
-
-
-@one_call("change the cluster")
-@retried
-def update_cluster(client: Client, request: Mapping[str, Any]) -> Item:
-    """An update of the version or of anything else; returns it."""
-    call = client.update_cluster_version if "version" in request else client.update_cluster_config
-    return dict(call(**request)["update"])
-
-
-@one_call("look at an update")
-def describe_update(client: Client, update: str, **names: str) -> Item | None:
-    return _found(client.describe_update, "update", updateId=update, **names)
-
-
-@one_call("tag what is in EKS")
-@retried
-def tag(client: Client, arn: str, tags: Mapping[str, str]) -> None:
-    client.tag_resource(resourceArn=arn, tags=dict(tags))
-
+describe_cluster = call_of("describe the cluster", "describe_cluster", "cluster", _ABSENT)
+list_clusters = list_of("list the clusters", "list_clusters", "clusters")
+list_versions = list_of("list the versions that EKS offers", "describe_cluster_versions", "clusterVersions")
+create_cluster = call_of("make the cluster", "create_cluster", "cluster")
+delete_cluster = call_of("delete the cluster", "delete_cluster", passed=_ABSENT)
+update_version = call_of("change the cluster", "update_cluster_version", "update")
+update_config = call_of("change the cluster", "update_cluster_config", "update")
+describe_update = call_of("look at an update", "describe_update", "update", _ABSENT)
+tag = call_of("tag what is in EKS", "tag_resource")
 
 # --- access ---
 
-
-@one_call("list the access entries")
-def list_entries(client: Client, cluster: str) -> list[str]:
-    return list(pages(client, "list_access_entries", clusterName=cluster).get("accessEntries", ()))
-
-
-@one_call("describe the access entry")
-def describe_entry(client: Client, cluster: str, principal: str) -> Item | None:
-    return _found(client.describe_access_entry, "accessEntry", clusterName=cluster, principalArn=principal)
-
-
-@one_call("list the policies of the access entry")
-def entry_policies(client: Client, cluster: str, principal: str) -> list[Item]:
-    found = pages(client, "list_associated_access_policies", clusterName=cluster, principalArn=principal)
-    return list(found.get("associatedAccessPolicies", ()))
-
-
-@one_call("make the access entry")
-def create_entry(client: Client, cluster: str, principal: str, tags: Mapping[str, str]) -> None:
-    """One that is there already, as after a lost answer, is fine."""
-    with passing_over("ResourceInUseException"):
-        retried(client.create_access_entry)(clusterName=cluster, principalArn=principal, tags=dict(tags))
-
-
-@one_call("give the access policy")
-@retried
-def associate_policy(client: Client, cluster: str, principal: str, policy: str) -> None:
-    """For the whole cluster."""
-    client.associate_access_policy(
-        clusterName=cluster, principalArn=principal, policyArn=policy, accessScope={"type": "cluster"}
-    )
-
-
-@one_call("delete the access entry")
-def delete_entry(client: Client, cluster: str, principal: str) -> None:
-    _gone_is_fine(client.delete_access_entry, clusterName=cluster, principalArn=principal)
+list_entries = list_of("list the access entries", "list_access_entries", "accessEntries")
+describe_entry = call_of("describe the access entry", "describe_access_entry", "accessEntry", _ABSENT)
+list_policies = list_of(
+    "list the policies of the access entry", "list_associated_access_policies", "associatedAccessPolicies"
+)
+# One that is there already, as after a lost answer, is fine.
+create_entry = call_of("make the access entry", "create_access_entry", passed=("ResourceInUseException",))
+associate_policy = call_of("give the access policy", "associate_access_policy")
+delete_entry = call_of("delete the access entry", "delete_access_entry", passed=_ABSENT)
 
 
 @one_call("look up the role of this session")
@@ -148,36 +81,62 @@ def role_arn(client: Client, name: str) -> str:
     return ""
 
 
-# --- node groups ---
+# --- node groups; their cluster may be gone as well, where its deletion ended since it was listed ---
+
+list_nodegroups = list_of("list the node groups", "list_nodegroups", "nodegroups", _ABSENT)
+describe_nodegroup = call_of("describe the node group", "describe_nodegroup", "nodegroup", _ABSENT)
+create_nodegroup = call_of("make the node group", "create_nodegroup", "nodegroup")
+update_nodegroup_config = call_of("change the node group", "update_nodegroup_config", "update")
+update_nodegroup_version = call_of("change the node group", "update_nodegroup_version", "update")
+delete_nodegroup = call_of("delete the node group", "delete_nodegroup", passed=_ABSENT)
+
+# --- load balancers, by the two APIs of Elastic Load Balancing ---
+
+list_classic = list_of("list the classic load balancers", "describe_load_balancers", "LoadBalancerDescriptions")
+list_newer = list_of("list the load balancers", "describe_load_balancers", "LoadBalancers")
+list_target_groups = list_of("list the target groups", "describe_target_groups", "TargetGroups")
+# Of one each, since one that is gone by now would be an error for all that are asked for.
+tags_of_classic = call_of("look at the tags of a load balancer", "describe_tags", _TAGS, _NO_BALANCER)
+tags_of_newer = call_of("look at the tags of a load balancer or target group", "describe_tags", _TAGS, _NO_BALANCER)
+_balancer_interfaces = list_of(
+    "list the interfaces of load balancers", "describe_network_interfaces", "NetworkInterfaces"
+)
 
 
-@one_call("list the node groups")
-def list_nodegroups(client: Client, cluster: str) -> list[str]:
-    """None also where the cluster is not there, as where its deletion ended since it was listed."""
-    with passing_over("ResourceNotFoundException"):
-        return list(pages(client, "list_nodegroups", clusterName=cluster).get("nodegroups", ()))
-    return []
+def balancer_interfaces(client: Client, networks: Collection[str]) -> list[Item]:
+    return _balancer_interfaces(client, Filters=filters_of({"vpc-id": sorted(networks), "description": "ELB *"}))
 
 
-@one_call("describe the node group")
-def describe_nodegroup(client: Client, cluster: str, name: str) -> Item | None:
-    """None also where the cluster is not there."""
-    return _found(client.describe_nodegroup, "nodegroup", clusterName=cluster, nodegroupName=name)
+def delete_balancer(client: Client, name: str, arn: str = "") -> None:
+    """One that is gone already is no error of AWS's."""
+    request = {"LoadBalancerArn": arn} if arn else {"LoadBalancerName": name}
+    call_of(f"delete the load balancer {name}", "delete_load_balancer")(client, **request)
 
 
-@one_call("make the node group")
-@retried
-def create_nodegroup(client: Client, request: Mapping[str, Any]) -> Item:
-    return dict(client.create_nodegroup(**request)["nodegroup"])
+def delete_target_group(client: Client, name: str, arn: str) -> None:
+    call_of(f"delete the target group {name}", "delete_target_group", passed=_NO_BALANCER)(client, TargetGroupArn=arn)
 
 
-@one_call("change the node group")
-@retried
-def update_nodegroup(client: Client, operation: str, request: Mapping[str, Any]) -> Item:
-    """``operation``: update_nodegroup_config or update_nodegroup_version. Safe to repeat like ``create_nodegroup``."""
-    return dict(getattr(client, operation)(**request)["update"])
+# --- what else is left ---
+
+_cni_interfaces = list_of(
+    "list the interfaces of the cluster's nodes", "describe_network_interfaces", "NetworkInterfaces"
+)
+delete_interface = call_of(
+    "delete an interface of the cluster's nodes",
+    "delete_network_interface",
+    passed=("InvalidNetworkInterfaceID.NotFound",),
+)
+list_log_groups = list_of("list the log groups", "describe_log_groups", "logGroups")
+delete_log_group = call_of("delete the log group", "delete_log_group", passed=_ABSENT)
 
 
-@one_call("delete the node group")
-def delete_nodegroup(client: Client, cluster: str, name: str) -> None:
-    _gone_is_fine(client.delete_nodegroup, clusterName=cluster, nodegroupName=name)
+def cni_interfaces(client: Client, cluster: str) -> list[Item]:
+    """Those that the CNI plugin attached for pods and that outlived their node."""
+    filters = {"tag:cluster.k8s.amazonaws.com/name": cluster, "status": "available"}
+    return _cni_interfaces(client, Filters=filters_of(filters))
+
+
+@one_call("look at the tags of a log group")
+def log_group_tags(client: Client, name: str) -> dict[str, str]:
+    return dict(retried(client.list_tags_log_group)(logGroupName=name).get("tags") or {})

@@ -19,6 +19,8 @@ LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 # What a new cluster has where the arguments say nothing.
 DEFAULTS = {"public_access": True, "private_access": True, "authentication_mode": "API", "logging": ()}
+# Options of who reaches the endpoint -> fields of both requests.
+_ACCESS = {"public_access": "endpointPublicAccess", "private_access": "endpointPrivateAccess"}
 _OPEN = "public_access_cidrs is empty, and EKS would open the endpoint to the whole Internet"
 
 Cluster = dict[str, Any]
@@ -150,11 +152,8 @@ def check_new(params: Params, check_mode: bool) -> None:
 def creation(params: Params) -> Item:
     """The request of CreateCluster."""
     full = {**params, **{key: value for key, value in DEFAULTS.items() if params.get(key) is None}}
-    network: Item = {
-        "subnetIds": list(full.get("subnets") or ()),
-        "endpointPublicAccess": full["public_access"],
-        "endpointPrivateAccess": full["private_access"],
-    }
+    network: Item = {field: full[option] for option, field in _ACCESS.items()}
+    network["subnetIds"] = list(full.get("subnets") or ())
     if full.get("security_groups"):
         network["securityGroupIds"] = list(full["security_groups"])
     if full["public_access"]:
@@ -204,7 +203,9 @@ def plan_cluster(current: Cluster | None, params: Params) -> Plan:
             "give that one, or make another cluster"
         )
     tags = own_tags(params)
-    updates = [*_config_updates(current, params), *_version_updates(current, params)]
+    updates = [*_config_updates(current, params)]
+    steps = version_steps(current["version"], params["version"]) if params.get("version") else []
+    updates += [Update(f"Kubernetes {step}", {"version": step}) for step in steps]
     return Plan(current, updates, {key: value for key, value in tags.items() if current["tags"].get(key) != value})
 
 
@@ -220,9 +221,7 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
         for step in MODES[MODES.index(current["authentication_mode"]) + 1 : MODES.index(mode) + 1]:
             yield Update("authentication mode", {"accessConfig": {"authenticationMode": step}})
     access = {
-        option: params[option]
-        for option in ("public_access", "private_access")
-        if params.get(option) is not None and params[option] != current[option]
+        field: params[option] for option, field in _ACCESS.items() if params.get(option) not in (None, current[option])
     }
     public = params.get("public_access")
     public = current["public_access"] if public is None else public
@@ -230,14 +229,9 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
     if public and not current["public_access"] and not cidrs:
         raise TrainiumError(f"{_OPEN}; name your networks")
     if public and cidrs and cidrs != current["public_access_cidrs"]:
-        access["public_access_cidrs"] = cidrs
+        access["publicAccessCidrs"] = cidrs
     if access:
-        names = {
-            "public_access": "endpointPublicAccess",
-            "private_access": "endpointPrivateAccess",
-            "public_access_cidrs": "publicAccessCidrs",
-        }
-        yield Update("endpoint access", {"resourcesVpcConfig": {names[key]: value for key, value in access.items()}})
+        yield Update("endpoint access", {"resourcesVpcConfig": access})
     network = {}
     if params.get("subnets") and not set(current["subnets"]) <= set(params["subnets"]):
         network["subnetIds"] = sorted(params["subnets"])
@@ -250,26 +244,14 @@ def _config_updates(current: Cluster, params: Params) -> Iterable[Update]:
         yield Update("logging", {"logging": logging_request(params["logging"])})
     if params.get("support") and params["support"] != current["support"]:
         yield Update("support", {"upgradePolicy": {"supportType": params["support"]}})
-    if (
-        params.get("deletion_protection") is not None
-        and params["deletion_protection"] != current["deletion_protection"]
-    ):
+    if params.get("deletion_protection") not in (None, current["deletion_protection"]):
         yield Update("deletion protection", {"deletionProtection": params["deletion_protection"]})
-
-
-def _version_updates(current: Cluster, params: Params) -> Iterable[Update]:
-    if params.get("version"):
-        for step in version_steps(current["version"], params["version"]):
-            yield Update(f"Kubernetes {step}", {"version": step})
 
 
 def predicted(params: Params, plan: Plan) -> Cluster:
     """The cluster as it will be; a new one has no address yet."""
-    options = (
-        *("role_arn", "public_access", "private_access", "authentication_mode", "support"),
-        "deletion_protection",
-    )
-    given = {key: params[key] for key in (*options, "version") if params.get(key) is not None}
+    options = (*_ACCESS, "role_arn", "authentication_mode", "support", "deletion_protection", "version")
+    given = {key: params[key] for key in options if params.get(key) is not None}
     given.update({key: sorted(params[key]) for key in ("subnets", "security_groups") if params.get(key)})
     if params.get("logging") is not None:
         given["logging"] = [kind for kind in LOGS if kind in params["logging"]]

@@ -178,32 +178,24 @@ def _first_none(params: Params, outdated: Sequence[str]) -> str:
 
 
 def _check_fixed(current: Group, params: Params) -> None:
-    for option in _FIXED:
-        wanted = params.get(option)
-        if wanted and wanted != current[option]:
-            raise TrainiumError(
-                f"the node group has {option} {_text(current[option])}, not {_text(wanted)}, which EKS cannot change; "
-                "remove it with state=absent first, or choose another name"
-            )
-    wanted = sorted(params.get("subnets") or ())
+    template, subnets = params.get("launch_template") or {}, sorted(params.get("subnets") or ())
+    problems = [
+        f"has {option} {_text(current[option])}, not {_text(params[option])}, which EKS cannot change"
+        for option in _FIXED
+        if params.get(option) and params[option] != current[option]
+    ]
     # Further ones are a choice for new groups: a network that got another zone does not end a group that works.
-    if wanted and not set(current["subnets"]) <= set(wanted):
-        raise TrainiumError(
-            f"the node group is in the subnets {_text(current['subnets'])}, not in {_text(wanted)}, which EKS cannot "
-            "change; remove it with state=absent first, or choose another name"
-        )
-    template = params.get("launch_template") or {}
+    if subnets and not set(current["subnets"]) <= set(subnets):
+        there, wanted = _text(current["subnets"]), _text(subnets)
+        problems.append(f"is in the subnets {there}, not in {wanted}, which EKS cannot change")
     if template and not current["launch_template"]:
-        raise TrainiumError(
-            "the node group was made without a launch template, which EKS cannot add; remove it with state=absent "
-            "first, or choose another name"
-        )
+        problems.append("was made without a launch template, which EKS cannot add")
     for key in ("id", "name"):
-        if template.get(key) and current["launch_template"].get(key) not in (None, template[key]):
-            raise TrainiumError(
-                f"the node group has the launch template {current['launch_template'][key]}, not {template[key]}, which "
-                "EKS cannot change; remove it with state=absent first, or choose another name"
-            )
+        known = current["launch_template"].get(key)
+        if template.get(key) and known not in (None, template[key]):
+            problems.append(f"has the launch template {known}, not {template[key]}, which EKS cannot change")
+    if problems:
+        raise TrainiumError(f"the node group {problems[0]}; remove it with state=absent first, or choose another name")
 
 
 def _text(value: Any) -> str:

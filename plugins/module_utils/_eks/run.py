@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Optional, cast
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
@@ -34,7 +34,7 @@ def wait_for_update(client: Any, update: Item, what: str, timeout: float, progre
         failed,
         lambda seen: f"{what} ({(seen or {}).get('status') or 'not visible yet'})",
     )
-    wait_until(goal, lambda: calls.describe_update(client, update["id"], **names), timeout, progress)
+    wait_until(goal, lambda: calls.describe_update(client, updateId=update["id"], **names), timeout, progress)
 
 
 class EksCluster:
@@ -60,7 +60,7 @@ class EksCluster:
     def run(self) -> Item:
         """Bring the cluster to the wanted state; returns the module's result. Raises TrainiumError."""
         params, name = self._params, self._params["name"]
-        found = calls.describe_cluster(self._client, name)
+        found = calls.describe_cluster(self._client, name=name)
         current = planner.cluster_of(found) if found else None
         check_ours(current["tags"] if current else None, params, f"the cluster {name}")
         if params["state"] == "absent":
@@ -71,7 +71,8 @@ class EksCluster:
             planner.check_new(params, self._check_mode)
         self._check_version(current)
         entries = self._entries(current)
-        admission = self._admission(current, entries)
+        # Before there is a cluster nobody is let in.
+        admission = None if current is None or current["status"] == "CREATING" else self._plan_entries(entries)
         before = {**planner.lasting(current), "admins": access.shown(entries)} if current else {}
         after = planner.predicted(params, plan)
         if not self._check_mode:
@@ -94,15 +95,16 @@ class EksCluster:
         wanted = self._params["version"]
         if wanted and (current is None or current["version"] != wanted):
             if current and len(planner.version_steps(current["version"], wanted)) > 1:
-                found = (calls.describe_nodegroup(self._client, current["name"], one) for one in self._groups())
+                names = ({"clusterName": current["name"], "nodegroupName": one} for one in self._groups())
+                found = (calls.describe_nodegroup(self._client, **one) for one in names)
                 versions = {one["nodegroupName"]: one["version"] for one in found if one}
                 planner.check_groups(current["version"], wanted, versions)
-            warning = planner.check_version(wanted, calls.cluster_versions(self._client))
+            warning = planner.check_version(wanted, calls.list_versions(self._client, includeAll=True))
             if warning:
                 self._warn(warning)
 
     def _groups(self) -> list[str]:
-        return calls.list_nodegroups(self._client, self._params["name"])
+        return calls.list_nodegroups(self._client, clusterName=self._params["name"])
 
     # --- who may use it ---
 
@@ -120,18 +122,13 @@ class EksCluster:
             )
         if current["status"] == "CREATING":
             return []
-        name, found = current["name"], []
-        for principal in calls.list_entries(self._client, name):
-            tags = (calls.describe_entry(self._client, name, principal) or {}).get("tags") or {}
-            policies = calls.entry_policies(self._client, name, principal)
+        found = []
+        for principal in calls.list_entries(self._client, clusterName=current["name"]):
+            named = {"clusterName": current["name"], "principalArn": principal}
+            tags = (calls.describe_entry(self._client, **named) or {}).get("tags") or {}
+            policies = calls.list_policies(self._client, **named)
             found.append(access.Entry(principal, tags, access.is_admin(policies, principal)))
         return found
-
-    def _admission(self, current: Cluster | None, entries: list[access.Entry]) -> access.EntryPlan | None:
-        """None where the cluster has to be there first."""
-        if current is None or current["status"] == "CREATING":
-            return None
-        return self._plan_entries(entries)
 
     def _plan_entries(self, entries: list[access.Entry]) -> access.EntryPlan:
         params = self._params
@@ -148,25 +145,27 @@ class EksCluster:
         return access.plan_entries(entries, params.get("admins"), caller, params["cluster_name"])
 
     def _admit(self, plan: access.EntryPlan) -> None:
-        name, cluster_name = self._params["name"], self._params["cluster_name"]
+        cluster = {"clusterName": self._params["name"]}
         for principal, role in plan.create:
-            calls.create_entry(self._client, name, principal, access.entry_tags(role, cluster_name))
+            tags = access.entry_tags(role, self._params["cluster_name"])
+            calls.create_entry(self._client, **cluster, principalArn=principal, tags=tags)
         for principal in [*(principal for principal, _role in plan.create), *plan.admit]:
-            calls.associate_policy(self._client, name, principal, access.policy_arn(principal))
+            given = {"policyArn": access.policy_arn(principal), "accessScope": {"type": "cluster"}}
+            calls.associate_policy(self._client, **cluster, principalArn=principal, **given)
         for principal in plan.delete:
-            calls.delete_entry(self._client, name, principal)
+            calls.delete_entry(self._client, **cluster, principalArn=principal)
 
     # --- acting ---
 
     def _act(self, plan: planner.Plan, admission: access.EntryPlan | None) -> Cluster:
         params = self._params
         if plan.current is None:
-            made = calls.create_cluster(self._client, planner.creation(params))
+            made = calls.create_cluster(self._client, **planner.creation(params))
             return self._wait_active() if params["wait"] else planner.cluster_of(made)
         if plan.current["status"] in ("CREATING", "UPDATING"):
             self._wait_active()
         if plan.tags:
-            calls.tag(self._client, plan.current["arn"], plan.tags)
+            calls.tag(self._client, resourceArn=plan.current["arn"], tags=plan.tags)
         for update in plan.updates:
             self._update(update)
         if admission:
@@ -175,7 +174,8 @@ class EksCluster:
 
     def _update(self, update: planner.Update) -> None:
         name = self._params["name"]
-        begun = calls.update_cluster(self._client, {"name": name, **update.request})
+        call = calls.update_version if "version" in update.request else calls.update_config
+        begun = call(self._client, name=name, **update.request)
         # The next one, and whoever uses the cluster, would meet ResourceInUseException.
         wait_for_update(self._client, begun, f"{name}'s {update.what}", self._left(), self._progress, name=name)
 
@@ -193,7 +193,7 @@ class EksCluster:
                 raise TrainiumError("the cluster is protected from deletion; run with deletion_protection=false first")
         if current and not self._check_mode:
             if current["status"] != "DELETING":
-                calls.delete_cluster(self._client, name)
+                calls.delete_cluster(self._client, name=name)
             if self._params["wait"]:
                 self._wait_gone()
         before = planner.lasting(current) if current else {}
@@ -203,7 +203,7 @@ class EksCluster:
     # --- waiting ---
 
     def _look(self) -> Item | None:
-        return calls.describe_cluster(self._client, self._params["name"])
+        return cast(Optional[Item], calls.describe_cluster(self._client, name=self._params["name"]))
 
     def _left(self) -> float:
         return max(self._deadline - time.monotonic(), 0.0)

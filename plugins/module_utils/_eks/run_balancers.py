@@ -13,8 +13,9 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import every, looks
-from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_balancers as calls
+from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan_balancers as plan
 
 Names = dict[str, list[str]]
@@ -51,8 +52,8 @@ class BalancersOf:
         if not networks:
             return []
         return [
-            *plan.classic_in(calls.classic(self._classic), networks),
-            *plan.newer_in(calls.newer(self._newer), networks),
+            *plan.classic_in(calls.list_classic(self._classic), networks),
+            *plan.newer_in(calls.list_newer(self._newer), networks),
         ]
 
     def _mine(self) -> list[plan.Balancer]:
@@ -63,13 +64,15 @@ class BalancersOf:
 
     def _targets(self) -> list[plan.Balancer]:
         networks = self._networks()
-        found = plan.newer_in(calls.target_groups(self._newer), networks, "TargetGroup") if networks else []
+        found = plan.newer_in(calls.list_target_groups(self._newer), networks, "TargetGroup") if networks else []
         return [one for one in found if self._is_mine(one)]
 
     def _is_mine(self, one: plan.Balancer) -> bool:
-        newer, classic = calls.tags_of_newer, calls.tags_of_classic
-        tags = newer(self._newer, one.arn) if one.arn else classic(self._classic, one.name)
-        return plan.is_of_kubernetes(tags, self._cluster)
+        if one.arn:
+            found = calls.tags_of_newer(self._newer, ResourceArns=[one.arn])
+        else:
+            found = calls.tags_of_classic(self._classic, LoadBalancerNames=[one.name])
+        return plan.is_of_kubernetes(tags_of(found[0]) if found else {}, self._cluster)
 
     def _look(self) -> tuple[list[plan.Balancer], list[plan.Balancer]] | None:
         """Ours, and our target groups; None where we may not see them."""
@@ -96,7 +99,7 @@ class BalancersOf:
         problems: list[TrainiumError] = []
         for one in mine:
             try:
-                calls.delete(self._newer if one.arn else self._classic, one.name, one.arn)
+                calls.delete_balancer(self._newer if one.arn else self._classic, one.name, one.arn)
                 self._deleted.append(one)
             except TrainiumError as error:
                 problems.append(error)
@@ -123,7 +126,7 @@ class BalancersOf:
         networks = self._networks()
         if not networks or self.unseen:
             return {}
-        found = calls.interfaces(self._ec2, networks)
+        found = calls.balancer_interfaces(self._ec2, networks)
         own = set(networks).intersection(self._tagged())
         return {INTERFACES: plan.lingering(found, self._all(), own, self._deleted) if found else []}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional, cast
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
@@ -42,6 +42,7 @@ class EksNodegroup:
         template = {key: value for key, value in (params.get("launch_template") or {}).items() if value}
         self._params["launch_template"] = template
         self._params["subnets"] = [subnet for subnet in params.get("subnets") or () if subnet]
+        self._names = {"clusterName": params["cluster"], "nodegroupName": params["name"]}
         self._deadline = time.monotonic() + params["wait_timeout"]
         self._attempts: list[Item] = []
 
@@ -112,25 +113,24 @@ class EksNodegroup:
             if plan.again:
                 self._delete()
             return self._create(places)
-        name, cluster = self._params["name"], self._params["cluster"]
         if current and current["status"] in ("CREATING", "UPDATING"):
             self._wait_active()
         if plan.tags and current:
-            calls.tag(self._client, current["arn"], plan.tags)
+            calls.tag(self._client, resourceArn=current["arn"], tags=plan.tags)
         updates = [
-            ("configuration", "update_nodegroup_config", plan.config),
-            ("nodes", "update_nodegroup_version", plan.version),
+            ("configuration", calls.update_nodegroup_config, plan.config),
+            ("nodes", calls.update_nodegroup_version, plan.version),
         ]
         if current and not current["count"]:
             # Its first nodes are to be as wanted, and those of a Capacity Block cannot be changed later.
             updates.reverse()
         updates = [one for one in updates if one[2]]
-        for what, operation, request in updates:
-            full = {"clusterName": cluster, "nodegroupName": name, **request}
-            update = calls.update_nodegroup(self._client, operation, full)
+        name = self._params["name"]
+        for what, call, request in updates:
+            update = call(self._client, **self._names, **request)
             # EKS takes one at a time.
-            if self._params["wait"] or operation != updates[-1][1]:
-                names = {"name": cluster, "nodegroupName": name}
+            if self._params["wait"] or call != updates[-1][1]:
+                names = {"name": self._params["cluster"], "nodegroupName": name}
                 wait_for_update(self._client, update, f"{name}'s {what}", self._left(), self._progress, **names)
         if plan.config and self._params["wait"]:
             return self._wait_active()
@@ -140,7 +140,7 @@ class EksNodegroup:
         """In the first place that has the capacity; what fails is deleted, so that nothing is left that costs."""
         for number, subnets in enumerate(places):
             request = planner.creation(self._params, subnets)
-            made = planner.group_of(calls.create_nodegroup(self._client, request))
+            made = planner.group_of(calls.create_nodegroup(self._client, **request))
             if not self._params["wait"]:
                 self._attempts.append({"subnets": list(subnets), "outcome": "begun", "message": ""})
                 return made
@@ -169,7 +169,7 @@ class EksNodegroup:
         raise TrainiumError("subnets is empty; a new node group needs one")
 
     def _delete(self) -> None:
-        calls.delete_nodegroup(self._client, self._params["cluster"], self._params["name"])
+        calls.delete_nodegroup(self._client, **self._names)
         goal = Goal("gone", lambda seen: seen is None, self._not_deleted, self._shown)
         # Also where the time for the nodes is over: what is left would cost money.
         wait_until(goal, self._look, max(self._left(), 900.0), self._progress)
@@ -184,7 +184,7 @@ class EksNodegroup:
             if self._params["wait"]:
                 self._delete()
             else:
-                calls.delete_nodegroup(self._client, self._params["cluster"], self._params["name"])
+                calls.delete_nodegroup(self._client, **self._names)
         before = planner.lasting(current) if current else {}
         changed = bool(current and current["status"] != "DELETING")
         return {
@@ -198,7 +198,7 @@ class EksNodegroup:
     # --- waiting ---
 
     def _look(self) -> Item | None:
-        return calls.describe_nodegroup(self._client, self._params["cluster"], self._params["name"])
+        return cast(Optional[Item], calls.describe_nodegroup(self._client, **self._names))
 
     def _left(self) -> float:
         return max(self._deadline - time.monotonic(), 0.0)

@@ -19,12 +19,16 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.tags impo
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls
-from ansible_collections.trainium.cluster.plugins.module_utils._eks import calls_teardown as beside
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.plan_nodegroup import group_of
 
 Names = dict[str, list[str]]
 CLUSTERS, GROUPS, LOGS = "EKS clusters", "EKS node groups", "log groups"
 TIMEOUT = 2400
+
+
+def _names(group: str) -> dict[str, str]:
+    """Of a group as ``look`` tells it."""
+    return dict(zip(("clusterName", "nodegroupName"), group.split("/", maxsplit=1)))
 
 
 class EksOf:
@@ -44,7 +48,7 @@ class EksOf:
     def _mine(self) -> list[str]:
         mine = []
         for name in calls.list_clusters(self._client):
-            one = calls.describe_cluster(self._client, name) or {}
+            one = calls.describe_cluster(self._client, name=name) or {}
             tags, network = one.get("tags") or {}, (one.get("resourcesVpcConfig") or {}).get("vpcId")
             is_mine = tags.get(CLUSTER_TAG) == self._cluster
             if is_mine:
@@ -58,25 +62,27 @@ class EksOf:
 
     def look(self) -> Names:
         clusters = self._mine()
-        groups = [f"{name}/{group}" for name in clusters for group in calls.list_nodegroups(self._client, name)]
+        groups = [
+            f"{name}/{group}" for name in clusters for group in calls.list_nodegroups(self._client, clusterName=name)
+        ]
         return {CLUSTERS: sorted(clusters), GROUPS: sorted(groups)}
 
     def delete(self) -> Names:
         found = self.look()
         for one in found[GROUPS]:
-            calls.delete_nodegroup(self._client, *one.split("/", maxsplit=1))
+            calls.delete_nodegroup(self._client, **_names(one))
         self._wait_gone(GROUPS, self._refuse_stuck_groups)
         for name in found[CLUSTERS]:
-            for interface in beside.cni_interfaces(self._ec2, name):
-                beside.delete_interface(self._ec2, interface["NetworkInterfaceId"])
-            calls.delete_cluster(self._client, name)
+            for interface in calls.cni_interfaces(self._ec2, name):
+                calls.delete_interface(self._ec2, NetworkInterfaceId=interface["NetworkInterfaceId"])
+            calls.delete_cluster(self._client, name=name)
         self._wait_gone(CLUSTERS)
         return found
 
     def _refuse_stuck_groups(self, groups: list[str]) -> None:
         """What EKS could not delete stays until somebody acts (EKS API reference, Nodegroup: status DELETE_FAILED)."""
         for one in groups:
-            seen = calls.describe_nodegroup(self._client, *one.split("/", maxsplit=1))
+            seen = calls.describe_nodegroup(self._client, **_names(one))
             if seen and seen.get("status") == "DELETE_FAILED":
                 reason = "; ".join(group_of(seen)["issues"]) or "EKS gives no reason"
                 raise TrainiumError(
@@ -111,11 +117,12 @@ class LogsOf:
         return self._mine() if self._keep else []
 
     def _mine(self) -> list[str]:
-        names = [group["logGroupName"] for group in beside.log_groups(self._client, f"/aws/eks/{self._cluster}/")]
-        return [n for n in names if beside.log_group_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]
+        found = calls.list_log_groups(self._client, logGroupNamePrefix=f"/aws/eks/{self._cluster}/")
+        names = [group["logGroupName"] for group in found]
+        return [n for n in names if calls.log_group_tags(self._client, n).get(CLUSTER_TAG) == self._cluster]
 
     def delete(self) -> Names:
         found = self.look()
         for name in found[LOGS]:
-            beside.delete_log_group(self._client, name)
+            calls.delete_log_group(self._client, logGroupName=name)
         return found

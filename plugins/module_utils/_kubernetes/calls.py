@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 
 from ansible.module_utils.urls import open_url
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, one_line
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import VOLCANO, remedy_of
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.state import VOLCANO, VOLCANO_JOB, remedy_of
 
 TIMEOUT = 30
 TRIES = 3
@@ -33,8 +33,8 @@ PATHS = {
     "Namespace": "api/v1/namespaces",
     "Node": "api/v1/nodes",
     "Queue": "apis/scheduling.volcano.sh/v1beta1/queues",
+    VOLCANO_JOB: "apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs",
 }
-VOLCANO_JOBS = "apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs"
 
 
 class KubernetesError(TrainiumError):
@@ -131,7 +131,7 @@ class Api:
         )
 
     def path_of(self, found: Mapping[str, Any]) -> str:
-        return VOLCANO_JOBS if found["apiVersion"] == VOLCANO else PATHS[found["kind"]]
+        return PATHS[VOLCANO_JOB if found.get("apiVersion") == VOLCANO else found["kind"]]
 
     def get(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
         """An object as it is; None where there is none."""
@@ -167,34 +167,18 @@ class Api:
             if error.code != 404:
                 raise
 
-    def listed(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
-        """All objects of a kind with the labels."""
-        items: list[dict[str, Any]] = self.request("GET", PATHS[kind], labelSelector=selector).get("items") or []
-        version = {"Job": "batch/v1"}.get(kind, "v1")
+    def listed(self, kind: str, selector: str = "", namespace: str = "") -> list[dict[str, Any]]:
+        """All objects of a kind with the labels, in this namespace or another."""
+        path = PATHS[kind].format(namespace=namespace or "{namespace}")
+        items: list[dict[str, Any]] = self.request("GET", path, labelSelector=selector).get("items") or []
         # A list says once of what its items are.
-        return [{**one, "apiVersion": version, "kind": kind} for one in items]
+        of = {"apiVersion": VOLCANO, "kind": "Job"} if kind == VOLCANO_JOB else {"kind": kind}
+        return [{**one, **of} for one in items]
 
-    def volcano_jobs(self, selector: str = "") -> list[dict[str, Any]]:
-        """Volcano's jobs; none where the cluster has no Volcano, or where the user has nothing to do with it."""
-        items = self._visible(VOLCANO_JOBS, selector)
-        return [{**one, "apiVersion": VOLCANO, "kind": "Job"} for one in items]
-
-    def deployments(self, selector: str) -> list[dict[str, Any]]:
-        """Deployments with the labels; none where the user has nothing to do with them."""
-        items = self._visible(PATHS["Deployment"], selector)
-        return [{**one, "apiVersion": "apps/v1", "kind": "Deployment"} for one in items]
-
-    def of_cluster(self, kind: str) -> list[dict[str, Any]]:
-        """All objects of a kind that is in no namespace; none where the user may not see them, or the kind is none."""
-        return self._visible(PATHS[kind])
-
-    def elsewhere(self, kind: str, namespace: str) -> list[dict[str, Any]]:
-        """All objects of a kind in another namespace; none where the user may not see them."""
-        return self._visible(PATHS[kind].format(namespace=namespace))
-
-    def _visible(self, path: str, selector: str = "") -> list[dict[str, Any]]:
+    def visible(self, kind: str, selector: str = "", namespace: str = "") -> list[dict[str, Any]]:
+        """The same; none where the user may not see them, or the cluster knows no such kind."""
         try:
-            return self.request("GET", path, labelSelector=selector).get("items") or []
+            return self.listed(kind, selector, namespace)
         except KubernetesError as error:
             if error.code in (403, 404):
                 return []

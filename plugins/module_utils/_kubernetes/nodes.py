@@ -1,5 +1,5 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The Trainium nodes of a cluster, whether they answer and what their device plugins offer; Volcano's queues. Pure."""
+"""What of a cluster trainings depend on: its Trainium nodes and their devices, Volcano's queues, add-ons. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import TYPES
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.pods import EFA, INSTANCE_TYPE, NEURON
 
 Object = Mapping[str, Any]
+# Where the pods of add-ons are; of most users nobody may look there.
+NAMESPACES = ("kube-system", "volcano-system")
+_OWNERS = ("DaemonSet", "ReplicaSet", "Job")
 # Of those that are told by name.
 SHOWN = 8
 _QUANTITY = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,9})?)(?:([mkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?")
@@ -73,15 +77,12 @@ def node_lines(nodes: Sequence[Object]) -> list[str]:
             f"{len(own)} {kind}, of which {len(good)} can take pods, with {known.devices} Neuron devices and "
             f"{known.efa} EFA interfaces each"
         )
-        silent = [one for one in own if not one["ready"]]
-        short = [one for one in own if one["ready"] and not one["complete"]]
-        closed = [one for one in own if one["unschedulable"]]
-        if silent:
-            lines.append(f"Nodes of Kubernetes do not answer: {_named(silent)}")
-        if short:
-            lines.append(f"Device plugins do not offer all devices of {_named(short)}")
-        if closed:
-            lines.append(f"Closed to new pods (kubectl uncordon): {_named(closed)}")
+        odd = {
+            "Nodes of Kubernetes do not answer:": [one for one in own if not one["ready"]],
+            "Device plugins do not offer all devices of": [one for one in own if one["ready"] and not one["complete"]],
+            "Closed to new pods (kubectl uncordon):": [one for one in own if one["unschedulable"]],
+        }
+        lines += [f"{text} {_named(some)}" for text, some in odd.items() if some]
     return lines
 
 
@@ -102,14 +103,12 @@ def missing(items: Sequence[Object], groups: Sequence[Object], neuron: bool, efa
             offered, cards = count_of(has.get(NEURON)), count_of(has.get(EFA))
             if (neuron and offered < devices) or (efa and cards < interfaces):
                 short.append({"name": f"{item['metadata']['name']} (neuron {offered}, efa {cards})"})
+        text = f"{len(own)} of {count} nodes of type {kind} are in the cluster"
+        if short:
+            text += f", and these do not offer all of their {devices} Neuron devices and {interfaces} EFA interfaces: "
+            text += _named(short)
         if len(own) < count or short:
-            less = (
-                f", and these do not offer all of their {devices} Neuron devices and {interfaces} EFA interfaces: "
-                f"{_named(short)}"
-                if short
-                else ""
-            )
-            said.append(f"{len(own)} of {count} nodes of type {kind} are in the cluster{less}")
+            said.append(text)
     return said
 
 
@@ -129,3 +128,43 @@ def queue_lines(items: Sequence[Object]) -> list[str]:
     """Of Volcano's queues those that take no jobs, in the words of its admission."""
     states = {one["metadata"]["name"]: (one.get("status") or {}).get("state") or "Unknown" for one in items}
     return [f"Volcano's queue `{name}` status is `{states[name]}`" for name in sorted(states) if states[name] != "Open"]
+
+
+def _owner(pod: Object) -> str:
+    owners = pod["metadata"].get("ownerReferences") or [{}]
+    return str(owners[0].get("name") or pod["metadata"]["name"])
+
+
+def _trouble(pod: Object, events: Sequence[Object]) -> str:
+    """Why a pod does not run; '' where it does, or has just begun to start."""
+    status = pod.get("status") or {}
+    containers = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    found = [one.get("state") or {} for one in containers]
+    if status.get("phase") == "Failed":
+        codes = [str(one["terminated"].get("exitCode")) for one in found if one.get("terminated")]
+        return f"failed with code {', '.join(codes)}" if codes else "failed with code unknown"
+    if status.get("phase") == "Running":
+        waits = [one["waiting"] for one in found if (one.get("waiting") or {}).get("reason") == "CrashLoopBackOff"]
+        return f"CrashLoopBackOff: {states.sentence(waits[0].get('message'))}" if waits else ""
+    return states.waiting_for(pod, events)
+
+
+def pod_lines(namespace: str, pods: Sequence[Object], events: Sequence[Object]) -> list[str]:
+    """One line for each owner whose pods do not run, however many these are."""
+    owners: dict[str, list[Object]] = {}
+    for pod in pods:
+        owners.setdefault(_owner(pod), []).append(pod)
+    lines = []
+    for own in owners.values():
+        ended = any((pod.get("status") or {}).get("phase") == "Succeeded" for pod in own)
+        troubles = [(pod, _trouble(pod, events)) for pod in own]
+        troubles = [] if ended else [one for one in troubles if one[1]]
+        if troubles:
+            more = f" and {len(troubles) - 1} more" if len(troubles) > 1 else ""
+            lines.append(f"{namespace}: {troubles[0][0]['metadata']['name']}{more}: {troubles[0][1]}")
+    for event in events:
+        subject = event["involvedObject"]
+        if event.get("reason") == "FailedCreate" and subject.get("kind") in _OWNERS and subject["name"] not in owners:
+            why = states.sentence(event.get("message"))
+            lines.append(f"{namespace}: {subject['kind']} {subject['name']} cannot make its pods: {why}")
+    return [*dict.fromkeys(lines)]

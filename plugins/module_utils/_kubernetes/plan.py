@@ -121,8 +121,8 @@ def _refuse_of_torchx(job: Mapping[str, Any]) -> None:
         )
 
 
-def contents(files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
-    """Files as the data of a ConfigMap, and under which key each is; names of files may be none of its keys."""
+def config_map(metadata: Object, files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
+    """A ConfigMap with files, and under which key each is; names of files may be none of its keys."""
     size = sum(map(len, files.values()))
     if size > MOST_BYTES:
         raise ValueError(
@@ -139,11 +139,7 @@ def contents(files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
             text[key] = content.decode("utf-8")
         except UnicodeDecodeError:
             binary[key] = base64.b64encode(content).decode("ascii")
-    return {"data": text, **({"binaryData": binary} if binary else {})}, items
-
-
-def config_map(metadata: Object, files: Mapping[str, bytes]) -> tuple[Object, list[Object]]:
-    data, items = contents(files)
+    data = {"data": text, **({"binaryData": binary} if binary else {})}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}, items
 
 

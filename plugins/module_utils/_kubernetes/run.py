@@ -17,7 +17,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.files import replace
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import looks
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import addons, names, plan
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import names, plan
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import nodes as of_cluster
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import state as states
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
@@ -41,7 +41,7 @@ Object = dict[str, Any]
 
 def workloads(api: Api, label: str, value: str) -> list[Object]:
     """Jobs of a training, plain ones or Volcano's."""
-    return api.listed("Job", f"{label}={value}") or api.volcano_jobs(f"{label}={value}")
+    return api.listed("Job", f"{label}={value}") or api.visible(states.VOLCANO_JOB, f"{label}={value}")
 
 
 def _pods(api: Api, name: str, jobs: Sequence[Object]) -> list[Object]:
@@ -81,7 +81,7 @@ def look_at_all(api: Api) -> dict[str, Any]:
     """
     apps: dict[str, list[Object]] = {}
     selector = f"{names.MANAGED_BY}={names.MANAGER}"
-    for job in [*api.listed("Job", selector), *api.volcano_jobs(selector)]:
+    for job in [*api.listed("Job", selector), *api.visible(states.VOLCANO_JOB, selector)]:
         apps.setdefault(states.app_of(job), []).append(job)
     pods, events = api.listed("Pod") if apps else [], api.listed("Event")
     seen = []
@@ -97,11 +97,11 @@ def look_at_all(api: Api) -> dict[str, Any]:
         made = max(job["metadata"]["creationTimestamp"] for job in jobs)
         seen.append({**state, "made_at": states.moment(made), "line": job_text(state)})
     seen.sort(key=lambda one: -one["made_at"])
-    nodes = of_cluster.nodes_of(api.of_cluster("Node"))
-    lines = [*of_cluster.node_lines(nodes), *of_cluster.queue_lines(api.of_cluster("Queue"))]
-    for namespace in addons.NAMESPACES:
-        others = api.elsewhere("Pod", namespace)
-        lines += addons.pod_lines(namespace, others, api.elsewhere("Event", namespace))
+    nodes = of_cluster.nodes_of(api.visible("Node"))
+    lines = [*of_cluster.node_lines(nodes), *of_cluster.queue_lines(api.visible("Queue"))]
+    for namespace in of_cluster.NAMESPACES:
+        others = api.visible("Pod", namespace=namespace)
+        lines += of_cluster.pod_lines(namespace, others, api.visible("Event", namespace=namespace))
     told = [{"line": line, "remedy": states.remedy_of(line)} for line in lines]
     return {"trainings": seen, "warned": states.warnings(events), "cluster_nodes": nodes, "told": told}
 
@@ -163,7 +163,7 @@ def _refuse_others(api: Api, name: str, cacheset: str, check: bool, begun: int |
     """
     ended = []
     apps: dict[str, list[Object]] = {}
-    for job in [*api.listed("Job"), *api.volcano_jobs()]:
+    for job in [*api.listed("Job"), *api.visible(states.VOLCANO_JOB)]:
         app = states.app_of(job)
         # The parts of one training follow each other.
         if cacheset and states.cacheset_of(job) == cacheset and not _same(app, name):
@@ -315,10 +315,10 @@ def absent(api: Api, training: str, owner: str, check: bool) -> dict[str, Any]:
     def of(found: list[Object]) -> list[Object]:
         return [one for one in found if _is_of(one, training, owner)]
 
-    jobs = of([*api.listed("Job", selector), *api.volcano_jobs(selector)])
+    jobs = of([*api.listed("Job", selector), *api.visible(states.VOLCANO_JOB, selector)])
     cancelled = sorted({states.app_of(job) for job in jobs})
     rest = of([one for kind in ("ConfigMap", "Secret", "Service") for one in api.listed(kind, selector)])
-    rest += of(api.deployments(selector))
+    rest += of(api.visible("Deployment", selector))
     left = []
     # Files of the stage are needed to clean up, when nothing reads those values any more.
     values = {one["metadata"]["name"] for one in rest if (one.get("data") or {}).get("environment.sh")}

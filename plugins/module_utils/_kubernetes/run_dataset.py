@@ -7,7 +7,6 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Iterator
 
 PACKAGE = "ansible_collections/trainium/cluster/plugins/module_utils"
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -17,26 +16,24 @@ _IMPORT = re.compile(
 _START = f"import sys\nfrom {PACKAGE.replace('/', '.')}._dataset.run_pod import main\nsys.exit(main(sys.argv))\n"
 
 
-def _imported(name: str, found: dict[str, str]) -> Iterator[str]:
-    """A module by its path below ours, and all that it imports of ours."""
+def _read(name: str, found: dict[str, str]) -> None:
+    """Into ``found``: the source of a module by its path below ours, and of all that it imports of ours."""
     if name in found:
         return
     with open(os.path.join(_ROOT, *name.split("/")) + ".py", encoding="utf-8") as stream:
         found[name] = stream.read()
-    yield name
     for match in _IMPORT.finditer(found[name]):
         module = match["module"].replace(".", "/")
         inner = [f"{module}/{part.split()[0]}" for part in match["names"].strip("()").split(",") if part.strip()]
         for one in (module, *inner):
             if os.path.isfile(os.path.join(_ROOT, *one.split("/")) + ".py"):
-                yield from _imported(one, found)
+                _read(one, found)
 
 
 def archive() -> bytes:
     """The code of the pod, which Python runs as it is: the same bytes for the same code."""
     sources: dict[str, str] = {}
-    for _name in _imported("_dataset/run_pod", sources):
-        continue
+    _read("_dataset/run_pod", sources)
     files = {"__main__.py": _START, **{f"{PACKAGE}/{name}.py": text for name, text in sources.items()}}
     for path in list(files):
         folder = os.path.dirname(path)

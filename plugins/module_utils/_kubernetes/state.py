@@ -19,6 +19,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.job_log im
 
 Object = Mapping[str, Any]
 VOLCANO = "batch.volcano.sh/v1alpha1"
+# What lists of them are asked for by, as their kind is Job, too.
+VOLCANO_JOB = "Job of Volcano"
 PHASES = {
     "Pending": "PENDING",
     "Inqueue": "PENDING",

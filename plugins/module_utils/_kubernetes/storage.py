@@ -69,31 +69,22 @@ def static(site: Mapping[str, Any]) -> list[Object]:
 def refusal(site: Mapping[str, Any], volume: Mapping[str, Any] | None, claim: Mapping[str, Any] | None) -> str:
     """Why volume and claim that are there are left alone; '' where they are ours or there are none."""
     name, wanted = volume_name(site), f"{site['namespace']}/{site['claim']}"
+    the_claim = f"The claim {site['claim']} in the namespace {site['namespace']}"
+    remedy = "or give another training_job_claim."
     if claim:
         spec = claim.get("spec") or {}
         has = spec.get("volumeName") or f"the class {spec.get('storageClassName') or 'by default'}"
         if has != name:
-            return (
-                f"The claim {site['claim']} in the namespace {site['namespace']} is for {has}, not for {name}; delete "
-                "it, or give another training_job_claim."
-            )
+            return f"{the_claim} is for {has}, not for {name}; delete it, {remedy}"
         if claim["metadata"].get("deletionTimestamp"):
-            return (
-                f"The claim {site['claim']} in the namespace {site['namespace']} is being deleted; end the pods that "
-                "use it, and run again."
-            )
+            return f"{the_claim} is being deleted; end the pods that use it, and run again."
     if volume:
         of = (volume.get("spec") or {}).get("claimRef") or {}
         has = f"{of.get('namespace', '')}/{of.get('name', '')}"
         if (volume["metadata"].get("labels") or {}).get(MANAGED_BY) != MANAGER:
-            return (
-                f"The volume {name} is not ours; delete it, which leaves its data, or give another training_job_claim."
-            )
+            return f"The volume {name} is not ours; delete it, which leaves its data, {remedy}"
         if has != wanted:
-            return (
-                f"The volume {name} is for the claim {has}; delete it, which leaves its data, or give another "
-                "training_job_claim."
-            )
+            return f"The volume {name} is for the claim {has}; delete it, which leaves its data, {remedy}"
     return ""
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -95,11 +94,3 @@ def versions(seen: Evidence) -> dict[str, str]:
 def first_line(text: str, most: int = 160) -> str:
     """The first line of a text, not too long; '' of none."""
     return next((shortened(line.strip(), most) for line in text.splitlines() if line.strip()), "")
-
-
-def json_of(text: str) -> Any:
-    """What a text holds as JSON, None where it holds none."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None

@@ -64,9 +64,10 @@ def _code(text: Any) -> str:
     return f"`{line}`" if line else ""
 
 
-def _table(head: tuple[str, ...], lines: list[tuple[Any, ...]]) -> list[str]:
-    rule = "|" + "---|" * len(head)
-    return ["", f"| {' | '.join(head)} |", rule, *(f"| {' | '.join(map(_cell, line))} |" for line in lines)]
+def _section(title: str, head: tuple[str, ...], lines: list[tuple[Any, ...]]) -> list[str]:
+    """A heading and a table below it."""
+    above = ["", f"## {title}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return [*above, *(f"| {' | '.join(map(_cell, line))} |" for line in lines)]
 
 
 def sentence(report: Item) -> str:
@@ -92,48 +93,31 @@ def markdown(report: Item) -> str:
         "",
         f"{report['instance_type']} in {report['region']}, begun {report['began']}.",
         f"{duration(report['seconds'])} in all. At most {report['price']:.2f} USD without traffic.",
-        "",
-        "## Steps",
-        *_table(
+        *_section(
+            "Steps",
             ("step", "outcome", "time", "why"),
             [
                 (step["name"], "ok" if step["ok"] else "failed", duration(step["seconds"]), _code(step["why"]))
                 for step in report["steps"]
             ],
         ),
-        "",
-        "## Versions",
-        *_table(("what", "version"), [(name, _code(version)) for name, version in report["versions"].items()]),
-        "",
-        "## Dry runs of big launches",
-        *_table(
+        *_section("Versions", ("what", "version"), [(name, _code(one)) for name, one in report["versions"].items()]),
+        *_section(
+            "Dry runs of big launches",
             ("type", "layout", "interfaces", "outcome", "said"),
             [
-                (
-                    run["instance_type"],
-                    run["layout"],
-                    run["interfaces"],
-                    outcome(run),
-                    _code(run["said"]),
-                )
+                (*(run[key] for key in ("instance_type", "layout", "interfaces")), outcome(run), _code(run["said"]))
                 for run in report["dry_runs"]
             ],
         ),
     ]
     if report["training"]:
-        lines += [
-            "",
-            "## Training",
-            *_table(("what", "value"), [(name, _code(value)) for name, value in report["training"].items()]),
-        ]
-    lines += [
-        "",
-        "## Rows of docs/fidelity.md",
-        *_table(
-            ("part", "stands for", "verdict", "evidence"),
-            [(row["part"], row["stands_for"], row["verdict"], _code(row["evidence"])) for row in report["rows"]],
-        ),
-    ]
+        lines += _section("Training", ("what", "value"), [(key, _code(one)) for key, one in report["training"].items()])
+    lines += _section(
+        "Rows of docs/fidelity.md",
+        ("part", "stands for", "verdict", "evidence"),
+        [(row["part"], row["stands_for"], row["verdict"], _code(row["evidence"])) for row in report["rows"]],
+    )
     if report["notes"]:
         lines += ["", "## What AWS did not tell", "", *(f"* {_code(note)}" for note in report["notes"])]
     return "\n".join(lines) + "\n"

@@ -59,10 +59,8 @@ rc:
   description: The exit code of the playbook; 124 where it took too long.
   returned: always
   type: int
-  sample: 0
 seconds:
   description: How long it took.
   returned: always
   type: float
-  sample: 12.5
 """

@@ -78,18 +78,15 @@ proved:
   description: Whether every step succeeded and nothing is left.
   returned: success
   type: bool
-  sample: true
 sentence:
   description: The outcome in one sentence.
   returned: success
   type: str
-  sample: Step nodes failed.
 files:
   description: The files that were written.
   returned: success
   type: list
   elements: str
-  sample: [reports/prove/report.json, reports/prove/report.md]
 """
 
 import json

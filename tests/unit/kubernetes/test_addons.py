@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.addons import pod_lines
+from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.nodes import pod_lines
 
 
 def pod(name: str, owner: str, phase: str = "Pending", **container: Any) -> dict[str, Any]:
