@@ -14,10 +14,12 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import offers
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import (
+    BLOCK,
     LIVING,
     Params,
     Reservation,
     instant,
+    reservation_of,
     wanted_tags,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
@@ -176,21 +178,15 @@ def purchase(option: Option, params: Params) -> dict[str, Any]:
 
 def predicted(option: Option, params: Params) -> Reservation:
     """The block as it will be; it has no id yet."""
+    empty = reservation_of({"CapacityReservationId": "", "State": "scheduled", "ReservationType": BLOCK})
     return {
-        "capacity_reservation_id": "",
-        "arn": "",
-        "state": "scheduled",
+        **empty,
         "instance_type": params["instance_type"],
         "availability_zone": option["availability_zone"],
-        "availability_zone_id": "",
         "count": option["count"],
-        "available_count": 0,
         "platform": params["platform"],
-        "tenancy": "default",
-        "ebs_optimized": False,
         "match_criteria": "targeted",
         "end_date": option["ends_at"],
-        "capacity_block": True,
         "starts_at": option["starts_at"],
         "tags": wanted_tags(params),
     }
