@@ -11,7 +11,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, caller_arn
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, owner_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._network import calls, checks, plan
 
@@ -33,7 +33,7 @@ class Look:
         params, network = self._params, self._params.get("network")
         first = _together(self._first())
         caller = params["caller"] or first.get("caller") or ""
-        owner = params["owner"] or checks.owner_of(caller)
+        owner = params["owner"] or owner_of(caller)
         # As EC2 gives them: with several the first is the one.
         vpc = first["vpcs"][0] if first["vpcs"] else None
         result = {
