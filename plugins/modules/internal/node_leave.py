@@ -56,13 +56,11 @@ leaving:
   returned: when O(state=leaving)
   type: list
   elements: str
-  sample: [ip-192-0-2-7]
 resumed:
   description: The nodes that get jobs again, or are out of service for what they were before.
   returned: when O(state=staying)
   type: list
   elements: str
-  sample: [ip-192-0-2-7]
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -46,11 +46,10 @@ name:
   description: Name of the instance profile.
   returned: success
   type: str
-  sample: bert-us-west-2
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 
 
@@ -65,10 +64,8 @@ def main() -> None:
     )
     name, tags = module.params["name"], {key: str(value) for key, value in module.params["tags"].items()}
     profile = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
-    try:
+    with failing(module, "node_profile", name):
         changed = profile.make(name, tags, module.check_mode)
-    except TrainiumError as error:
-        module.fail_json(msg=f"node_profile {name}: {error}.", **error.details)
     module.exit_json(changed=changed, name=name)
 
 

@@ -69,13 +69,11 @@ names:
   returned: success
   type: list
   elements: str
-  sample: [ip-192-0-2-6]
 instance_ids:
   description: The ids of their instances.
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60007]
 told:
   description: What is replaced, in a sentence.
   returned: when O(state=leaving)

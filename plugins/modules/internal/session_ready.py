@@ -13,13 +13,11 @@ description:
   - The agent of a node registers some seconds after its boot, if its image has one, if its instance profile allows it
     and if it has a way to the endpoints C(ssm) and C(ssmmessages) of the region.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.aws
 attributes:
   check_mode:
     details: Does not wait.
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: The cluster, by the value of the tag C(trainium:cluster).
@@ -49,10 +47,10 @@ online:
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60006]
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
@@ -90,10 +88,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
+    with failing(module, "session_ready", module.params["cluster_name"]):
         online = _wait(module)
-    except TrainiumError as error:
-        module.fail_json(msg=f"session_ready {module.params['cluster_name']}: {error}.", **error.details)
     module.exit_json(changed=False, online=online)
 
 
