@@ -271,10 +271,8 @@ def creation(params: Params, generation: int) -> dict[str, Any]:
 def modification(reservation_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The request of ModifyCapacityReservation."""
     request: dict[str, Any] = {"CapacityReservationId": reservation_id}
-    if "count" in changes:
-        request["InstanceCount"] = changes["count"]
-    if "match_criteria" in changes:
-        request["InstanceMatchCriteria"] = changes["match_criteria"]
+    fields = {"count": "InstanceCount", "match_criteria": "InstanceMatchCriteria"}
+    request.update({field: changes[name] for name, field in fields.items() if name in changes})
     if "end_date" in changes:
         request["EndDateType"] = "limited" if changes["end_date"] else "unlimited"
         if changes["end_date"]:

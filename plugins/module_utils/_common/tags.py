@@ -26,7 +26,7 @@ PLACE_TAG = "trainium:place"
 VACATED_TAG = "trainium:vacated"
 # What CloudFormation and ParallelCluster put on the resources of their stacks.
 STACK_TAGS = ("aws:cloudformation:stack-name", "parallelcluster:cluster-name")
-# A session of a role has another name each time; that of the Identity Center has the user's. So has role network.
+# A session of a role has another name each time; that of the Identity Center has the user's.
 _SESSION = re.compile(r"(:assumed-role/(?!AWSReservedSSO_)[^/]+)/.*")
 
 

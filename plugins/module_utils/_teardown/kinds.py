@@ -170,11 +170,8 @@ def found_in(kind: Kind, answer: Mapping[str, Any]) -> list[Item]:
     items: list[Any] = [answer]
     for key in kind.items:
         items = [inner for item in items for inner in item.get(key) or ()]
-    return [item for item in items if state_of(item) not in kind.gone and _is_marked(kind, item)]
-
-
-def _is_marked(kind: Kind, item: Item) -> bool:
-    return not kind.marks or any(mark in tags_of(item) for mark in kind.marks)
+    there = [item for item in items if state_of(item) not in kind.gone]
+    return [item for item in there if not kind.marks or any(mark in tags_of(item) for mark in kind.marks)]
 
 
 def is_of_eks(kind: Kind, item: Item) -> bool:
