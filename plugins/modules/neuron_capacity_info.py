@@ -285,11 +285,11 @@ def search(module: AnsibleAWSModule, names: list[str], wanted: offers.Wanted) ->
         where = prices.asked_in(name) if "on-demand" in wanted.markets else ""
         if where and where not in pricing:
             pricing[where] = module.client("pricing", region=where, config=BRIEFLY)
-        account = Account(
-            client,
-            module.client("service-quotas", region=name, config=BRIEFLY),
-            lambda text, name=name: market.notes.append(f"{name}: {text}"),
-        )
+
+        def note(text: str, region: str = name) -> None:
+            market.notes.append(f"{region}: {text}")
+
+        account = Account(client, module.client("service-quotas", region=name, config=BRIEFLY), note)
         regions.append(Region(name, client, account.usage, pricing.get(where)))
     found = market.find(regions)
     for note in market.notes:

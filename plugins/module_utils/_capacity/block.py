@@ -22,11 +22,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan im
     reservation_of,
     wanted_tags,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
-    check_names,
-    check_tags,
-    check_timeout,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import check_shared
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
 
@@ -52,9 +48,7 @@ def wanted_of(params: Params) -> offers.Wanted:
 
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
-    check_names(params, ("name", "cluster_name"))
-    check_tags(params.get("tags"), "EC2")
-    check_timeout(params)
+    check_shared(params, ("name", "cluster_name"), "EC2")
     if params["purchase_pause"] < 0:
         raise TrainiumError(f"purchase_pause is {params['purchase_pause']}; give a number of seconds, 0 or more")
     for option in ("name", "instance_type"):

@@ -13,11 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
-    check_names,
-    check_tags,
-    check_timeout,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import check_shared
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
@@ -131,11 +127,9 @@ def date_given(option: str, text: Any) -> str:
 
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
-    check_names(params, ("name", "cluster_name", "resource_group"))
+    check_shared(params, ("name", "cluster_name", "resource_group"), "EC2")
     if str(params.get("resource_group") or "").lower().startswith("aws"):
         raise TrainiumError(f"resource_group is {params['resource_group']!r}, and AWS keeps names that begin with aws")
-    check_tags(params.get("tags"), "EC2")
-    check_timeout(params)
     if params["state"] == "absent":
         if not params.get("name") and not params.get("cluster_name"):
             raise TrainiumError("name and cluster_name are missing; give one of them to say what to cancel")
