@@ -286,10 +286,10 @@ def search(module: AnsibleAWSModule, names: list[str], wanted: offers.Wanted) ->
         if where and where not in pricing:
             pricing[where] = module.client("pricing", region=where, config=BRIEFLY)
 
-        def note(text: str, region: str = name) -> None:
+        def take_note(text: str, region: str = name) -> None:
             market.notes.append(f"{region}: {text}")
 
-        account = Account(client, module.client("service-quotas", region=name, config=BRIEFLY), note)
+        account = Account(client, module.client("service-quotas", region=name, config=BRIEFLY), take_note)
         regions.append(Region(name, client, account.usage, pricing.get(where)))
     found = market.find(regions)
     for note in market.notes:
