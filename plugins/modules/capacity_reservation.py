@@ -333,8 +333,7 @@ from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run_block import CapacityBlock
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing, finish
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "name": {"type": "str"},
@@ -368,7 +367,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    try:
+    with failing(module, "capacity_reservation", module.params["name"] or module.params["cluster_name"]):
         client = module.client("ec2")
         # Missing capacity comes as a server error, and asking again at once would not help.
         # Given so, since the user's aws_config wins over ``config``, and would repeat what is paid for.
@@ -380,9 +379,6 @@ def main() -> None:
         else:
             runner = CapacityReservation(client, maker, module.client("resource-groups"), params, *said)
         result = runner.run()
-    except TrainiumError as error:
-        name = module.params["name"] or module.params["cluster_name"] or ""
-        module.fail_json(msg=f"{f'capacity_reservation {name}'.strip()}: {error}.", **error.details)
     finish(module, result)
 
 

@@ -81,7 +81,7 @@ states:
 from collections import Counter
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, SET_TAG
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import in_order, node_of
@@ -106,10 +106,8 @@ def main() -> None:
         if params[option]:
             filters[f"tag:{tag}"] = params[option]
     filters.update(params["filters"])
-    try:
+    with failing(module, "efa_instance_info"):
         nodes = in_order(node_of(item) for item in ec2.describe_instances(module.client("ec2"), filters))
-    except TrainiumError as error:
-        module.fail_json(msg=f"efa_instance_info: {error}.", **error.details)
     module.exit_json(
         changed=False,
         instances=nodes,

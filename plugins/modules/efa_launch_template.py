@@ -144,8 +144,7 @@ from typing import Any
 
 from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing, finish
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.arguments import TEMPLATE_ARGUMENTS
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_template import EfaLaunchTemplate
 
@@ -166,10 +165,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    try:
+    with failing(module, "efa_launch_template", module.params["name"]):
         result = EfaLaunchTemplate(module.client("ec2"), module.params, module.check_mode, warn).run()
-    except TrainiumError as error:
-        module.fail_json(msg=f"efa_launch_template {module.params['name']}: {error}.", **error.details)
     finish(module, result)
 
 

@@ -250,8 +250,7 @@ kept:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing, finish
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -273,11 +272,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    try:
+    with failing(module, "efs_file_system", module.params["name"] or module.params["cluster_name"]):
         result = EfsFileSystem(module.client("efs"), module.client("ec2"), module.params, module.check_mode).run()
-    except TrainiumError as error:
-        name = module.params["name"] or module.params["cluster_name"] or ""
-        module.fail_json(msg=f"{f'efs_file_system {name}'.strip()}: {error}.", **error.details)
     finish(module, result)
 
 

@@ -336,8 +336,7 @@ spared:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import finish
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing, finish
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -371,11 +370,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    try:
+    with failing(module, "fsx_lustre", module.params["name"] or module.params["cluster_name"]):
         result = FsxLustre(module.client("fsx"), module.params, module.check_mode).run()
-    except TrainiumError as error:
-        name = module.params["name"] or module.params["cluster_name"] or ""
-        module.fail_json(msg=f"{f'fsx_lustre {name}'.strip()}: {error}.", **error.details)
     finish(module, result)
 
 

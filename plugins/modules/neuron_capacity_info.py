@@ -225,7 +225,6 @@ regions:
           sample: 256
 """
 
-import functools
 from datetime import datetime, timezone
 from typing import Any
 
@@ -235,6 +234,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._capacity import 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.calls_market import BRIEFLY
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import instances_end
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run_market import Market, Region
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_quotas import Account
@@ -261,7 +261,7 @@ def zones_here(module: AnsibleAWSModule) -> list[str]:
     kind, client = module.params["instance_type"], module.client("ec2")
     if ec2.describe_instance_type(client, kind) is None:
         raise TrainiumError(f"EC2 does not know the instance type {kind} in this region; check instance_type")
-    zones: list[str] = ec2.zones_offering(client, kind)
+    zones = ec2.zones_offering(client, kind)
     if module.params["count"] > 0:
         account = Account(client, module.client("service-quotas"), warn)
         account.check_nodes({"instance_type": kind, "market": "on-demand"}, module.params["count"])
@@ -277,22 +277,21 @@ def end_of(module: AnsibleAWSModule) -> str:
     return instances_end(found)
 
 
-def search(module: AnsibleAWSModule, names: list[str]) -> list[offers.Found]:
+def search(module: AnsibleAWSModule, names: list[str], wanted: offers.Wanted) -> list[offers.Found]:
     """What the regions say; the options of it are in the result."""
-    wanted, pricing = wanted_of(module), {}
-    market, regions = Market(wanted), []
+    market, regions, pricing = Market(wanted), [], {}
     for name in names:
         client = module.client("ec2", region=name, config=BRIEFLY)
         where = prices.asked_in(name) if "on-demand" in wanted.markets else ""
         if where and where not in pricing:
             pricing[where] = module.client("pricing", region=where, config=BRIEFLY)
-        account = Account(
-            client,
-            module.client("service-quotas", region=name, config=BRIEFLY),
-            functools.partial(_note, market.notes, name),
-        )
+
+        def take_note(text: str, region: str = name) -> None:
+            market.notes.append(f"{region}: {text}")
+
+        account = Account(client, module.client("service-quotas", region=name, config=BRIEFLY), take_note)
         regions.append(Region(name, client, account.usage, pricing.get(where)))
-    found: list[offers.Found] = market.find(regions)
+    found = market.find(regions)
     for note in market.notes:
         warn(note)
     if not any(one.zones for one in found):
@@ -300,20 +299,12 @@ def search(module: AnsibleAWSModule, names: list[str]) -> list[offers.Found]:
     return found
 
 
-def _note(notes: list[str], region: str, text: str) -> None:
-    notes.append(f"{region}: {text}")
-
-
-def wanted_of(module: AnsibleAWSModule) -> offers.Wanted:
-    wanted: offers.Wanted = offers.wanted_of(module.params, max(1, module.params["count"]), module.params["markets"])
-    return wanted
-
-
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
-    params, wanted = module.params, wanted_of(module)
+    params = module.params
+    wanted = offers.wanted_of(params, max(1, params["count"]), params["markets"])
     regions = list(dict.fromkeys(params["regions"])) or [module.region or ""]
-    try:
+    with failing(module, "neuron_capacity_info"):
         if not all(regions):
             raise TrainiumError("no region is given; set region or regions, or AWS_REGION")
         if params["regions"] and params["count"] > 0 and not params["markets"]:
@@ -326,11 +317,9 @@ def main() -> None:
             found = [offers.only_zones(regions[0], zones)]
         else:
             offers.check_arguments(wanted, params["regions"], datetime.now(timezone.utc))
-            found = search(module, regions)
+            found = search(module, regions, wanted)
             zones = sorted(zone for one in found for zone in one.zones)
         ends_at = end_of(module)
-    except TrainiumError as error:
-        module.fail_json(msg=f"neuron_capacity_info: {error}.", **error.details)
     module.exit_json(
         changed=False,
         zones=zones,

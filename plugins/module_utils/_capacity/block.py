@@ -14,17 +14,15 @@ from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import offers
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan import (
+    BLOCK,
     LIVING,
     Params,
     Reservation,
     instant,
+    reservation_of,
     wanted_tags,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
-    check_names,
-    check_tags,
-    check_timeout,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import check_shared
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
 
@@ -50,9 +48,7 @@ def wanted_of(params: Params) -> offers.Wanted:
 
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
-    check_names(params, ("name", "cluster_name"))
-    check_tags(params.get("tags"), "EC2")
-    check_timeout(params)
+    check_shared(params, ("name", "cluster_name"), "EC2")
     if params["purchase_pause"] < 0:
         raise TrainiumError(f"purchase_pause is {params['purchase_pause']}; give a number of seconds, 0 or more")
     for option in ("name", "instance_type"):
@@ -176,21 +172,15 @@ def purchase(option: Option, params: Params) -> dict[str, Any]:
 
 def predicted(option: Option, params: Params) -> Reservation:
     """The block as it will be; it has no id yet."""
+    empty = reservation_of({"CapacityReservationId": "", "State": "scheduled", "ReservationType": BLOCK})
     return {
-        "capacity_reservation_id": "",
-        "arn": "",
-        "state": "scheduled",
+        **empty,
         "instance_type": params["instance_type"],
         "availability_zone": option["availability_zone"],
-        "availability_zone_id": "",
         "count": option["count"],
-        "available_count": 0,
         "platform": params["platform"],
-        "tenancy": "default",
-        "ebs_optimized": False,
         "match_criteria": "targeted",
         "end_date": option["ends_at"],
-        "capacity_block": True,
         "starts_at": option["starts_at"],
         "tags": wanted_tags(params),
     }

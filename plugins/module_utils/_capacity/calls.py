@@ -64,11 +64,8 @@ def create(client: Client, request: Mapping[str, Any]) -> Item:
 @one_call("try the capacity reservation")
 def dry_run(client: Client, request: Mapping[str, Any]) -> None:
     """Ask EC2 whether it would take the request; returns when it would. It does not say whether there is capacity."""
-    try:
+    with passing_over("DryRunOperation"):
         client.create_capacity_reservation(**request, DryRun=True)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "DryRunOperation":
-            raise
 
 
 @one_call("modify the capacity reservation")
@@ -94,13 +91,10 @@ def groups_of(client: Client, reservation_id: str) -> list[str]:
 @retried
 def group_types(client: Client, name: str) -> list[str] | None:
     """The types of a group's configuration; None where there is no such group."""
-    try:
-        found = client.get_group_configuration(Group=name)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "NotFoundException":
-            return None
-        raise
-    return [entry["Type"] for entry in found.get("GroupConfiguration", {}).get("Configuration", ())]
+    with passing_over("NotFoundException"):
+        found = client.get_group_configuration(Group=name).get("GroupConfiguration", {})
+        return [entry["Type"] for entry in found.get("Configuration", ())]
+    return None
 
 
 @one_call("describe the resource group")
@@ -111,10 +105,9 @@ def group_arn(client: Client, name: str) -> str:
 
 @one_call("make the resource group")
 @retried
-def create_group(client: Client, name: str, tags: Mapping[str, str]) -> str:
-    """The ARN of a new group for capacity reservations."""
-    made = client.create_group(Name=name, Configuration=CONFIGURATION, Tags=dict(tags))
-    return str(made["Group"]["GroupArn"])
+def create_group(client: Client, name: str, tags: Mapping[str, str]) -> None:
+    """A new group for capacity reservations."""
+    client.create_group(Name=name, Configuration=CONFIGURATION, Tags=dict(tags))
 
 
 @one_call("put the capacity reservation into the resource group")
@@ -154,12 +147,9 @@ def pools(client: Client) -> list[str]:
 @retried
 def group_tags(client: Client, arn: str) -> dict[str, str]:
     """A group's tags; none for a group that has gone meanwhile."""
-    try:
+    with passing_over("NotFoundException"):
         return dict(client.get_tags(Arn=arn).get("Tags") or {})
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "NotFoundException":
-            return {}
-        raise
+    return {}
 
 
 @one_call("delete the resource group")

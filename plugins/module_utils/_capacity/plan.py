@@ -13,11 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
-    check_names,
-    check_tags,
-    check_timeout,
-)
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import check_shared
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     CLUSTER_TAG,
@@ -43,15 +39,8 @@ LIVING = ("active", "pending", "scheduled", "assessing", "delayed", "payment-pen
 
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d+[a-z]")
 _ZONE_ID = re.compile(r"[a-z]+\d+-az\d+")
-# Option -> field of a reservation that EC2 does not change.
-_FIXED = {
-    "instance_type": "instance_type",
-    "availability_zone": "availability_zone",
-    "availability_zone_id": "availability_zone_id",
-    "platform": "platform",
-    "tenancy": "tenancy",
-    "ebs_optimized": "ebs_optimized",
-}
+# What EC2 does not change.
+_FIXED = ("instance_type", "availability_zone", "availability_zone_id", "platform", "tenancy", "ebs_optimized")
 
 Params = Mapping[str, Any]
 Reservation = dict[str, Any]
@@ -138,11 +127,9 @@ def date_given(option: str, text: Any) -> str:
 
 def check_arguments(params: Params, now: datetime) -> None:
     """Everything that can be seen without AWS. Raises TrainiumError with one sentence."""
-    check_names(params, ("name", "cluster_name", "resource_group"))
+    check_shared(params, ("name", "cluster_name", "resource_group"), "EC2")
     if str(params.get("resource_group") or "").lower().startswith("aws"):
         raise TrainiumError(f"resource_group is {params['resource_group']!r}, and AWS keeps names that begin with aws")
-    check_tags(params.get("tags"), "EC2")
-    check_timeout(params)
     if params["state"] == "absent":
         if not params.get("name") and not params.get("cluster_name"):
             raise TrainiumError("name and cluster_name are missing; give one of them to say what to cancel")
@@ -221,10 +208,10 @@ def plan_reservation(found: Sequence[Reservation], params: Params) -> Plan:
 def _modification(current: Reservation, params: Params) -> dict[str, Any]:
     """The fields of ``current`` that change, by their own names."""
     identity = current["capacity_reservation_id"]
-    for option, field in _FIXED.items():
-        if params.get(option) is not None and params[option] != current[field]:
+    for option in _FIXED:
+        if params.get(option) is not None and params[option] != current[option]:
             raise TrainiumError(
-                f"{identity} has {option} {_shown(current[field])}, not {_shown(params[option])}, which EC2 cannot "
+                f"{identity} has {option} {_shown(current[option])}, not {_shown(params[option])}, which EC2 cannot "
                 "change; cancel it with state=absent first, or choose another name"
             )
     wanted = {
@@ -278,10 +265,8 @@ def creation(params: Params, generation: int) -> dict[str, Any]:
 def modification(reservation_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The request of ModifyCapacityReservation."""
     request: dict[str, Any] = {"CapacityReservationId": reservation_id}
-    if "count" in changes:
-        request["InstanceCount"] = changes["count"]
-    if "match_criteria" in changes:
-        request["InstanceMatchCriteria"] = changes["match_criteria"]
+    fields = {"count": "InstanceCount", "match_criteria": "InstanceMatchCriteria"}
+    request.update({field: changes[name] for name, field in fields.items() if name in changes})
     if "end_date" in changes:
         request["EndDateType"] = "limited" if changes["end_date"] else "unlimited"
         if changes["end_date"]:
@@ -295,23 +280,31 @@ def predicted(params: Params, plan: Plan) -> Reservation:
         more = plan.modify.get("count", plan.current["count"]) - plan.current["count"]
         tags = {**plan.current["tags"], **plan.tags}
         return {**plan.current, **plan.modify, "available_count": plan.current["available_count"] + more, "tags": tags}
+    empty = reservation_of({"CapacityReservationId": "", "State": "active"})
     return {
-        "capacity_reservation_id": "",
-        "arn": "",
-        "state": "active",
-        "instance_type": params["instance_type"],
-        "availability_zone": params.get("availability_zone") or "",
-        "availability_zone_id": params.get("availability_zone_id") or "",
-        "count": params["count"],
+        **empty,
+        **{option: params.get(option) or empty[option] for option in (*_FIXED, "count", "match_criteria")},
         "available_count": params["count"],
-        "platform": params["platform"],
-        "tenancy": params["tenancy"],
-        "ebs_optimized": bool(params["ebs_optimized"]),
-        "match_criteria": params["match_criteria"],
         "end_date": instant(params.get("end_date")),
-        "capacity_block": False,
-        "starts_at": "",
         "tags": wanted_tags(params),
+    }
+
+
+def result(changed: bool, before: Any, after: Reservation, **more: Any) -> dict[str, Any]:
+    """What the module returns; ``after`` is the reservation with its groups, empty where none is to be."""
+    return {
+        "changed": changed,
+        "capacity_reservation": after,
+        "capacity_reservation_id": after.get("capacity_reservation_id", ""),
+        "arn": after.get("arn", ""),
+        "available_count": after.get("available_count", 0),
+        "resource_group_arn": "",
+        "cancelled": [],
+        "deleted_groups": [],
+        "kept_groups": [],
+        "offering": {},
+        "diff": {"before": before, "after": after},
+        **more,
     }
 
 

@@ -30,7 +30,7 @@ _LINUX = {
 }
 _ANY = re.compile("")
 # ``USW2-NatGateway-Hours``; what is called RegionalNatGateway is another product.
-_GATEWAY_HOURS = re.compile(r"(^|-)NatGateway-Hours$")
+GATEWAY_HOURS = re.compile(r"(^|-)NatGateway-Hours$")
 
 
 class Line(NamedTuple):
@@ -99,10 +99,6 @@ def _hours(text: str, usage: re.Pattern[str]) -> list[Decimal]:
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
     return [amount for amount in amounts if amount]
-
-
-def gateway_hourly(texts: Iterable[str]) -> Decimal | None:
-    return hourly(texts, _GATEWAY_HOURS)
 
 
 def dollars(value: Any) -> Decimal | None:

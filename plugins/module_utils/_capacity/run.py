@@ -78,10 +78,10 @@ class CapacityReservation:
         if wanted is not None:
             ours = [name for name in inside if name != wanted and self._is_ours(inside[name])]
         regroup = bool(ours or (wanted and wanted not in inside))
-        exists = True
+        missing = False
         if wanted and wanted not in inside:
             types = calls.group_types(self._groups, wanted)
-            exists = types is not None
+            missing = types is None
             if types is not None:
                 planner.check_pool(wanted, types)
         generation = planner.next_generation(found)
@@ -90,14 +90,13 @@ class CapacityReservation:
                 calls.dry_run(self._client, planner.creation(self._params, generation))
             after, groups = planner.predicted(self._params, plan), (set(inside) - set(ours)) | ({wanted} - {None, ""})
             return self._result(before, after, dict.fromkeys(inside), dict.fromkeys(groups), plan.changes or regroup)
-        made = not exists
-        if made:
+        if missing:
             # Before anything costs money: what is wrong with the group shows now.
             calls.create_group(self._groups, wanted, planner.group_tags(self._params))
         try:
             after = self._act(plan, generation)
         except TrainiumError:
-            if made:
+            if missing:
                 calls.delete_group(self._groups, wanted)
             raise
         if wanted and wanted not in inside:
@@ -200,22 +199,18 @@ class CapacityReservation:
             self._warn(f"The resource groups {', '.join(kept)} hold reservations of others and stay.")
         ids = [item["capacity_reservation_id"] for item in plan.cancel]
         before = {one: {**item, "resource_groups": sorted(inside[one])} for one, item in zip(ids, plan.cancel)}
-        return {
-            "changed": bool(plan.cancel or emptied),
-            "capacity_reservation": {},
-            "capacity_reservation_id": "",
-            "arn": "",
-            "available_count": 0,
-            "resource_group_arn": "",
-            "cancelled": sorted(before),
-            "deleted_groups": sorted(emptied),
-            "kept_groups": sorted(kept),
-            "offering": {},
-            "diff": {
+        return planner.result(
+            bool(plan.cancel or emptied),
+            {},
+            {},
+            cancelled=sorted(before),
+            deleted_groups=sorted(emptied),
+            kept_groups=sorted(kept),
+            diff={
                 "before": {"reservations": before, "resource_groups": sorted(emptied)},
                 "after": {"reservations": {}, "resource_groups": []},
             },
-        }
+        )
 
     def _our_groups(self, memberships: Iterable[Mapping[str, str]]) -> list[str]:
         """The groups that may be deleted: those of the reservations, the one that is named, or all of the cluster."""
@@ -246,16 +241,4 @@ class CapacityReservation:
         arn = groups_after.get(wanted) or ""
         if wanted and not arn and not self._check_mode:
             arn = calls.group_arn(self._groups, wanted)
-        return {
-            "changed": changed,
-            "capacity_reservation": shown,
-            "capacity_reservation_id": after["capacity_reservation_id"],
-            "arn": after["arn"],
-            "available_count": after["available_count"],
-            "resource_group_arn": arn,
-            "cancelled": [],
-            "deleted_groups": [],
-            "kept_groups": [],
-            "offering": {},
-            "diff": {"before": shown_before, "after": shown},
-        }
+        return planner.result(changed, shown_before, shown, resource_group_arn=arn)

@@ -102,17 +102,5 @@ class CapacityBlock:
     def _result(
         self, before: planner.Reservation, after: planner.Reservation, option: block.Option, changed: bool
     ) -> Result:
-        shown = {**after, "resource_groups": []}
-        return {
-            "changed": changed,
-            "capacity_reservation": shown,
-            "capacity_reservation_id": after["capacity_reservation_id"],
-            "arn": after["arn"],
-            "available_count": after["available_count"],
-            "resource_group_arn": "",
-            "cancelled": [],
-            "deleted_groups": [],
-            "kept_groups": [],
-            "offering": option,
-            "diff": {"before": {**before, "resource_groups": []} if before else {}, "after": shown},
-        }
+        shown_before = {**before, "resource_groups": []} if before else {}
+        return planner.result(changed, shown_before, {**after, "resource_groups": []}, offering=option)

@@ -165,4 +165,4 @@ def cost(
 def _gateway(pricing: ec2.Client | None, region: str) -> Decimal | None:
     if pricing is None:
         return None
-    return prices.gateway_hourly(calls_market.products(pricing, prices.of_gateway(region)))
+    return prices.hourly(calls_market.products(pricing, prices.of_gateway(region)), prices.GATEWAY_HOURS)

@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 
 SUBNET = re.compile(r"subnet-[0-9a-f]+")
 GROUP = re.compile(r"sg-[0-9a-f]+")
+_EXAMPLES = {SUBNET: "subnet-0a1b2c3d4e5f60001", GROUP: "sg-0a1b2c3d4e5f60003"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -48,3 +49,18 @@ def check_tags(tags: Mapping[str, Any] | None, service: str, reserved: Iterable[
 def check_timeout(params: Mapping[str, Any]) -> None:
     if params["wait_timeout"] < 1:
         raise TrainiumError(f"wait_timeout is {params['wait_timeout']}; give a number of seconds, 1 or more")
+
+
+def check_shared(params: Mapping[str, Any], names: Iterable[str], service: str, reserved: Iterable[str] = ()) -> None:
+    """What all of them take: the names that become values of tags, further tags, and how long to wait."""
+    check_names(params, names)
+    check_tags(params.get("tags"), service, reserved)
+    check_timeout(params)
+
+
+def check_ids(params: Mapping[str, Any], **options: re.Pattern[str]) -> None:
+    """Lists of ids, each of which matches the pattern of its option."""
+    for option, pattern in options.items():
+        for value in params.get(option) or ():
+            if not pattern.fullmatch(value):
+                raise TrainiumError(f"{option} holds {value!r}, which is no id such as {_EXAMPLES[pattern]}")

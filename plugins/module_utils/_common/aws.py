@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar, cast
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
@@ -16,7 +17,11 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.amazon.aws.plugins.module_utils.exceptions import AnsibleAWSError
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.amazon.aws.plugins.module_utils.transformation import ansible_dict_to_boto3_filter_list
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, one_line
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import (
+    AwsCallError,
+    TrainiumError,
+    one_line,
+)
 
 Client = Any
 Item = dict[str, Any]
@@ -101,11 +106,14 @@ def unreadable(description: str) -> AwsCallError:
 
 @contextmanager
 def passing_over(*codes: str) -> Iterator[None]:
-    """Go on after an answer with one of these codes of AWS, such as that what is to be deleted is gone already."""
+    """Go on after an answer with one of these codes of AWS, such as that what is to be deleted is gone already.
+
+    A ``*`` in a code stands for anything.
+    """
     try:
         yield
     except aws.ClientError as error:
-        if error.response["Error"]["Code"] not in codes:
+        if not any(fnmatchcase(error.response["Error"]["Code"], code) for code in codes):
             raise
 
 
@@ -147,6 +155,15 @@ def caller_arn(client: Client) -> str:
 
 def filters_of(filters: Mapping[str, Any]) -> list[Item]:
     return cast("list[Item]", ansible_dict_to_boto3_filter_list(dict(filters)))
+
+
+@contextmanager
+def failing(module: Any, *called: str | None) -> Iterator[None]:
+    """What is wrong becomes the module's failure, after what it and its resource are ``called``."""
+    try:
+        yield
+    except TrainiumError as error:
+        module.fail_json(msg=f"{' '.join(filter(None, called))}: {error}.", **error.details)
 
 
 def finish(module: Any, result: Item) -> None:

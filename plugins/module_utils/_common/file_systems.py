@@ -5,11 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
-
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
@@ -18,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     checked,
     one_call,
     pages,
+    passing_over,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
@@ -35,31 +32,47 @@ def describe_all(client: Client) -> list[Item]:
 @retried
 def describe_one(client: Client, **which: Any) -> Item | None:
     """The file system that the service's own parameters name; None when there is none."""
-    try:
-        found = checked(client.describe_file_systems(**which))["FileSystems"]
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "FileSystemNotFound":
-            return None
-        raise
-    return next(iter(found), None)
+    with passing_over("FileSystemNotFound"):
+        return next(iter(checked(client.describe_file_systems(**which))["FileSystems"]), None)
+    return None
 
 
 class FileSystemRun:
-    """The arguments of a run as it works with them, the time that it has, and the wait for what goes.
+    """The arguments of a run as it works with them, the time that it has, the wait for what goes, and the result.
 
     ``TEXTS``: options in which empty text, as roles pass it, means not given. ``STATE``: the service's field for it.
+    ``NAMES``: what a result has of a file system beside it as well. ``LISTS``: lists of ids in a result.
+    ``items``: those that are meant, as the service lists them, where the caller knows.
     """
 
     TEXTS: tuple[str, ...] = ()
     STATE = ""
+    NAMES: tuple[str, ...] = ("file_system_id", "dns_name", "mount_source")
+    LISTS: tuple[str, ...] = ("deleted", "deleting")
 
-    def __init__(self, client: Client, params: Mapping[str, Any], check_mode: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        params: Mapping[str, Any],
+        check_mode: bool,
+        items: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
         self._client, self._check_mode, self._progress = client, check_mode, Progress()
-        self._params = given(params, self.TEXTS)
+        self._params, self._items = given(params, self.TEXTS), items
         self._deadline = time.monotonic() + params["wait_timeout"]
 
     def _describe(self, identity: str) -> Item | None:
         raise NotImplementedError
+
+    def _result(self, changed: bool, file_system: Item, before: Item, after: Item, **lists: list[str]) -> Item:
+        """What the module returns; the file system and its names are empty where none is to be."""
+        return {
+            "changed": changed,
+            "file_system": file_system,
+            **{name: file_system.get(name, "") for name in self.NAMES},
+            **{name: lists.get(name, []) for name in self.LISTS},
+            "diff": {"before": before, "after": after},
+        }
 
     def _wait_until(self, goal: Goal, identity: str) -> Item | None:
         """What was seen last of a file system, when it has reached the goal."""

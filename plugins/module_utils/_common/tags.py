@@ -26,8 +26,17 @@ PLACE_TAG = "trainium:place"
 VACATED_TAG = "trainium:vacated"
 # What CloudFormation and ParallelCluster put on the resources of their stacks.
 STACK_TAGS = ("aws:cloudformation:stack-name", "parallelcluster:cluster-name")
-# A session of a role has another name each time; that of the Identity Center has the user's. So has role network.
+# A session of a role has another name each time; that of the Identity Center has the user's.
 _SESSION = re.compile(r"(:assumed-role/(?!AWSReservedSSO_)[^/]+)/.*")
+
+
+def owner_of(arn: str) -> str:
+    """Whoever calls with this ARN, without the name of a session.
+
+    >>> owner_of("arn:aws:sts::123456789012:assumed-role/ml/ada")
+    'arn:aws:sts::123456789012:assumed-role/ml'
+    """
+    return _SESSION.sub(r"\1", arn)
 
 
 def tags_of(resource: Mapping[str, Any]) -> dict[str, str]:
@@ -57,7 +66,7 @@ def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called
         )
         raise TrainiumError(f"{called} {whose}; take another name")
     if is_of_another(tags, params):
-        theirs, mine = (_SESSION.sub(r"\1", owner) for owner in (tags[OWNER_TAG], params["owner"]))
+        theirs, mine = owner_of(tags[OWNER_TAG]), owner_of(params["owner"])
         raise TrainiumError(
             f"{called} belongs to {theirs}, and you are {mine}; take another name, or give their owner to act for them"
         )
@@ -66,7 +75,7 @@ def check_ours(tags: Mapping[str, str] | None, params: Mapping[str, Any], called
 def is_of_another(tags: Mapping[str, str], params: Mapping[str, Any]) -> bool:
     """Whether it carries the tag of another owner; what has none is nobody's, and where no ``owner`` is given nobody
     is another."""
-    theirs, mine = (_SESSION.sub(r"\1", owner or "") for owner in (tags.get(OWNER_TAG), params.get("owner")))
+    theirs, mine = owner_of(tags.get(OWNER_TAG) or ""), owner_of(params.get("owner") or "")
     return bool(theirs and mine and theirs != mine)
 
 
@@ -83,7 +92,7 @@ def check_owner(tags: Mapping[str, str], params: Mapping[str, Any], called: str)
 def is_owner(tags: Mapping[str, str], params: Mapping[str, Any]) -> bool:
     """Whether it carries the tag of ``owner``; so does everything where none is given."""
     mine = params.get("owner")
-    return not mine or _SESSION.sub(r"\1", tags.get(OWNER_TAG, "")) == _SESSION.sub(r"\1", mine)
+    return not mine or owner_of(tags.get(OWNER_TAG, "")) == owner_of(mine)
 
 
 def of_cluster(items: Iterable[Mapping[str, Any]], params: Mapping[str, Any]) -> list[Mapping[str, Any]]:

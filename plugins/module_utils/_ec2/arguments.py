@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
+
 VOLUME = {
     "device_name": {"type": "str"},
     "size": {"type": "int"},
@@ -51,11 +53,6 @@ _OPTIONAL = ("image_id", "key_name", "placement_group", "instance_profile", "use
 
 
 def with_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with what follows from others; empty text, as roles pass it, means not given."""
-    full = dict(params)
-    for option in _OPTIONAL:
-        full[option] = params.get(option) or None
-    full["cluster_name"] = params.get("cluster_name") or params["name"]
-    full["subnets"] = list(params.get("subnets") or ())
-    full["security_groups"] = list(params.get("security_groups") or ())
-    return full
+    """The arguments with what follows from others."""
+    lists = {option: list(params.get(option) or ()) for option in ("subnets", "security_groups")}
+    return {**given(params, _OPTIONAL), **lists}

@@ -71,15 +71,11 @@ def console_output(client: Client, instance_id: str) -> str:
     def output(**latest: bool) -> str:
         return str(client.get_console_output(InstanceId=instance_id, **latest).get("Output") or "")
 
-    try:
-        return output(Latest=True)
-    except aws.ClientError as error:
-        code = error.response["Error"]["Code"]
-        if code == "UnsupportedOperation":
-            return output()
-        if code.startswith("InvalidInstanceID"):
-            return ""
-        raise
+    with passing_over("InvalidInstanceID*"):
+        with passing_over("UnsupportedOperation"):
+            return output(Latest=True)
+        return output()
+    return ""
 
 
 @one_call("ask Systems Manager for the instances")
@@ -101,13 +97,10 @@ def managed_instances(client: Client, ids: Sequence[str]) -> set[str]:
 @one_call("describe the instance type")
 def describe_instance_type(client: Client, name: str) -> Item | None:
     """The record of a type; None for a type that EC2 does not know."""
-    try:
+    with passing_over("InvalidInstanceType", "InvalidParameterValue"):
         found = pages(client, "describe_instance_types", InstanceTypes=[name]).get("InstanceTypes", ())
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] in ("InvalidInstanceType", "InvalidParameterValue"):
-            return None
-        raise
-    return next((item for item in found if item["InstanceType"] == name), None)
+        return next((item for item in found if item["InstanceType"] == name), None)
+    return None
 
 
 @one_call("describe the instance types")
@@ -138,13 +131,9 @@ def zones_offering(client: Client, instance_type: str) -> list[str]:
 @one_call("describe the image")
 def describe_image(client: Client, image_id: str) -> Item | None:
     """The image; None when there is none by that id."""
-    try:
-        found = pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"].startswith("InvalidAMIID."):
-            return None
-        raise
-    return next(iter(found), None)
+    with passing_over("InvalidAMIID.*"):
+        return next(iter(pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())), None)
+    return None
 
 
 @one_call("describe the subnets")
@@ -200,13 +189,10 @@ def placement_group_exists(client: Client, name: str) -> bool:
 @one_call("describe the capacity reservation")
 def describe_capacity_reservation(client: Client, reservation_id: str) -> Item | None:
     """The reservation; None when there is none by that id."""
-    try:
+    with passing_over("InvalidCapacityReservationId*"):
         found = checked(client.describe_capacity_reservations(CapacityReservationIds=[reservation_id]))
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"].startswith("InvalidCapacityReservationId"):
-            return None
-        raise
-    return next(iter(found["CapacityReservations"]), None)
+        return next(iter(found["CapacityReservations"]), None)
+    return None
 
 
 def not_repeated(client: Client, operation: str) -> None:
@@ -261,11 +247,8 @@ def _field(answer: Mapping[str, Any], name: str, description: str) -> Any:
 @one_call("try the launch")
 def dry_run(client: Client, request: Mapping[str, Any]) -> None:
     """Ask EC2 whether it would accept the request; returns when it would."""
-    try:
+    with passing_over("DryRunOperation"):
         client.run_instances(**request, DryRun=True)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "DryRunOperation":
-            raise
 
 
 @one_call("start the instances")

@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
-
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
@@ -16,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    passing_over,
     retried,
 )
 
@@ -27,24 +24,14 @@ def describe_templates(client: Client, filters: Mapping[str, Any]) -> list[Item]
 
 
 @one_call("describe the launch template")
-def describe_version(client: Client, template_id: str, version: str = "$Default") -> Item:
-    """One version of a template, with its LaunchTemplateData."""
-    found = retried(client.describe_launch_template_versions)(LaunchTemplateId=template_id, Versions=[version])
-    return dict(next(iter(found["LaunchTemplateVersions"]), {}))
-
-
-@one_call("describe the launch template")
-def version_data(client: Client, named: Mapping[str, str]) -> Item:
-    """LaunchTemplateData of the version that ``id`` or ``name`` and ``version`` name; empty where there is none."""
+def describe_version(client: Client, named: Mapping[str, str]) -> Item:
+    """The version that ``id`` or ``name`` and ``version`` name, with LaunchTemplateData; empty where there is none."""
     key = "LaunchTemplateId" if named.get("id") else "LaunchTemplateName"
     asked = {key: named.get("id") or named["name"], "Versions": [named.get("version") or "$Default"]}
-    try:
+    with passing_over("*NotFound*"):
         found = retried(client.describe_launch_template_versions)(**asked)["LaunchTemplateVersions"]
-    except aws.ClientError as error:
-        if "NotFound" in error.response["Error"]["Code"]:
-            return {}
-        raise
-    return dict(found[0].get("LaunchTemplateData") or {}) if found else {}
+        return dict(next(iter(found), {}))
+    return {}
 
 
 @one_call("make the launch template")
@@ -71,8 +58,5 @@ def set_default(client: Client, template_id: str, version: int) -> None:
 @retried
 def delete_template(client: Client, template_id: str) -> None:
     """One that is gone already is fine."""
-    try:
+    with passing_over("*NotFound*"):
         client.delete_launch_template(LaunchTemplateId=template_id)
-    except aws.ClientError as error:
-        if "NotFound" not in error.response["Error"]["Code"]:
-            raise

@@ -185,7 +185,7 @@ def check_subnets(
     found = {item["SubnetId"]: item for item in subnets}
     missing = [subnet for subnet in wanted if subnet not in found]
     if missing:
-        raise TrainiumError(f"{_subnets_text(missing)} does not exist in this region; check subnets")
+        raise TrainiumError(f"subnet {', '.join(missing)} does not exist in this region; check subnets")
     ordered = [found[subnet] for subnet in wanted]
     networks: dict[str, str] = {}
     for item in ordered:
@@ -203,10 +203,6 @@ def check_subnets(
                 f"use subnets in {', '.join(offered)}"
             )
     return ordered
-
-
-def _subnets_text(ids: Sequence[str]) -> str:
-    return f"subnet {', '.join(ids)}"
 
 
 def check_groups(wanted: Sequence[str], groups: Iterable[Record], vpc_id: str | None) -> None:

@@ -27,6 +27,11 @@ DEAD_STATES = ("shutting-down", "terminated")
 EFA_KINDS = ("efa", "efa-only")
 
 Node = dict[str, Any]
+# What diff mode shows of a node, beside its interfaces.
+_SHOWN = (
+    *("state", "instance_type", "image_id", "availability_zone", "subnet_id", "placement_group"),
+    *("public_ip_address", "tags"),
+)
 
 # As EC2 writes a moment: 2026-11-27T04:00:00.000Z.
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", re.ASCII)
@@ -199,14 +204,7 @@ def summary(nodes: Iterable[Node]) -> dict[str, Any]:
     for node in in_order(nodes):
         if node["state"] in LIVE_STATES:
             shown[node["instance_id"]] = {
-                "state": node["state"],
-                "instance_type": node["instance_type"],
-                "image_id": node["image_id"],
-                "availability_zone": node["availability_zone"],
-                "subnet_id": node["subnet_id"],
-                "placement_group": node["placement_group"],
+                **{field: node[field] for field in _SHOWN},
                 "interfaces": kinds_text(item["interface_type"] for item in node["network_interfaces"]),
-                "public_ip_address": node["public_ip_address"],
-                "tags": node["tags"],
             }
     return {"count": len(shown), "instances": shown}

@@ -22,10 +22,6 @@ PARALLELCLUSTER_LAYOUT = "parallelcluster"
 LAYOUTS = (EFA, EFA_ONLY, PARALLELCLUSTER_LAYOUT, NONE_LAYOUT)
 
 
-class InterfacesError(TrainiumError):
-    """The layout cannot be had; the message is one sentence for the user."""
-
-
 class Card(NamedTuple):
     """One network card: how many interfaces it takes and which kinds."""
 
@@ -58,7 +54,7 @@ def network_of(record: Mapping[str, Any]) -> TypeNetwork:
     """The network of one ``InstanceTypes[]`` item of DescribeInstanceTypes.
 
     Fields that the reply lacks are taken from the table of known types.
-    Raises InterfacesError when neither tells how many cards there are.
+    Raises TrainiumError when neither tells how many cards there are.
     """
     name = str(record.get("InstanceType", ""))
     info: Mapping[str, Any] = record.get("NetworkInfo") or {}
@@ -71,7 +67,7 @@ def network_of(record: Mapping[str, Any]) -> TypeNetwork:
     elif info.get("MaximumNetworkInterfaces"):
         limits = [(0, int(info["MaximumNetworkInterfaces"]))]
     else:
-        raise InterfacesError(f"the network cards of instance type {name} are not known; check its name")
+        raise TrainiumError(f"the network cards of instance type {name} are not known; check its name")
 
     maximum_efa = _maximum_efa(info, known.efa if known else 0)
     stated = {int(card["NetworkCardIndex"]): frozenset(card.get("InterfaceTypes") or ()) for card in described}
@@ -98,9 +94,9 @@ def _maximum_efa(info: Mapping[str, Any], known: int) -> int:
 
 
 def known_network(instance_type: str) -> TypeNetwork:
-    """The network of a type by its name alone. Raises InterfacesError for a type that the table does not hold."""
+    """The network of a type by its name alone. Raises TrainiumError for a type that the table does not hold."""
     if instance_type not in TYPES:
-        raise InterfacesError(
+        raise TrainiumError(
             f"instance type {instance_type} is not in the table of known types; give its DescribeInstanceTypes record"
         )
     return network_of({"InstanceType": instance_type})
@@ -110,16 +106,16 @@ def plan_interfaces(network: TypeNetwork, layout: str | None) -> list[Interface]
     """The interfaces in launch order, the primary one first.
 
     ``layout`` is one of LAYOUTS; None means ``efa`` where the type has EFA and one plain interface where not.
-    Raises InterfacesError for EFA on a type without it.
+    Raises TrainiumError for EFA on a type without it.
     """
     if layout is None:
         layout = EFA if network.maximum_efa else NONE_LAYOUT
     if layout not in LAYOUTS:
-        raise InterfacesError(f"interface layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+        raise TrainiumError(f"interface layout {layout!r} is not one of {', '.join(LAYOUTS)}")
     if layout == NONE_LAYOUT:
         return [Interface(0, 0, PLAIN)]
     if not network.maximum_efa:
-        raise InterfacesError(
+        raise TrainiumError(
             f"instance type {network.instance_type} has no EFA, which interface layout {layout} asks for; "
             f"choose a larger size such as trn1.32xlarge, or layout {NONE_LAYOUT}"
         )

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tags_of
 
 # Nobody comes from there over the Internet (RFC 1918, RFC 6598).
@@ -80,18 +79,19 @@ def cluster_subnets(zones: Iterable[str], network: str) -> list[dict[str, str]]:
     return subnets
 
 
-def check_strangers(found: Iterable[tuple[str, str, Mapping[str, Any]]], vpc: str, cluster: str) -> None:
-    """Refuse what is not the cluster's though it lies in its VPC: the role would mark it, and teardown delete it.
+def strangers(found: Iterable[tuple[str, str, Mapping[str, Any]]], vpc: str, cluster: str) -> str:
+    """What is not the cluster's though it lies in its VPC, a sentence: the role would mark it, and teardown delete it.
 
     Args:
         found: id, what it is called, and what EC2 says of it.
         vpc: the VPC's id.
         cluster: the cluster's name.
     """
-    strangers = [f"{identity} ({name})" for identity, name, item in found if tags_of(item).get(CLUSTER_TAG) != cluster]
-    if strangers:
-        raise TrainiumError(
-            f"{', '.join(strangers)} is in {vpc}, the VPC of the cluster {cluster}, and carries no tag "
-            f"{CLUSTER_TAG}={cluster}, so that it is somebody else's; move it to another VPC, or give it that tag "
-            "for the cluster to take it, and teardown.yml to delete it"
-        )
+    theirs = [f"{identity} ({name})" for identity, name, item in found if tags_of(item).get(CLUSTER_TAG) != cluster]
+    if not theirs:
+        return ""
+    return (
+        f"{', '.join(theirs)} is in {vpc}, the VPC of the cluster {cluster}, and carries no tag "
+        f"{CLUSTER_TAG}={cluster}, so that it is somebody else's; move it to another VPC, or give it that tag "
+        "for the cluster to take it, and teardown.yml to delete it."
+    )

@@ -113,7 +113,9 @@ class EfaInstance:
         self._result.update(changed=changed, terminated=_ids([*plan.terminate, *plan.replace]))
         self._result.update(replaced=_ids(plan.replace), started=_ids(plan.start), stopped=_ids(plan.stop))
         generation = next_generation(nodes)
-        if not changed and not self._pending(plan):
+        # As after a run that was killed while it waited.
+        pending = any(node["state"] in ("pending", "stopping") for node in plan.keep)
+        if not changed and not pending:
             after = nodes
         elif self._check_mode:
             after = self._predict(plan, retag, generation)
@@ -123,18 +125,14 @@ class EfaInstance:
 
     def _look(self) -> list[Node]:
         """What every run asks, all at once; gives the nodes."""
-
-        def nothing() -> None:
-            return None
-
         params, client = self._params, self._client
         present = params["state"] == "present"
         reservation = (params["capacity_reservation"] or {}).get("id") if present else None
         found, nodes, record, _addresses = at_once(
-            partial(ec2.describe_capacity_reservation, client, reservation) if reservation else nothing,
+            efa_launch.asked_if(reservation, partial(ec2.describe_capacity_reservation, client)),
             self._nodes.find,
-            partial(ec2.describe_instance_type, client, params["instance_type"]) if present else nothing,
-            self._addresses.look if params["state"] != "stopped" else nothing,
+            efa_launch.asked_if(present and params["instance_type"], partial(ec2.describe_instance_type, client)),
+            self._addresses.look if params["state"] != "stopped" else lambda: None,
         )
         self._wanted = efa_launch.Wanted(record, found)
         return list(nodes)
@@ -171,10 +169,6 @@ class EfaInstance:
         if params["volumes"]:
             volumes = ec2.describe_volumes(self._client, set_filters(params["cluster_name"], params["name"]))
         return differences(keep, params, interfaces, volumes)
-
-    def _pending(self, plan: FleetPlan) -> bool:
-        """Whether nodes that stay are still on their way, as after a run that was killed while it waited."""
-        return any(node["state"] in ("pending", "stopping") for node in plan.keep)
 
     def _plan_addresses(self, plan: FleetPlan) -> AddressPlan | None:
         """None where the addresses are not this run's business: stopping keeps them."""

@@ -55,11 +55,7 @@ class Launch(NamedTuple):
 
 
 class LateCapacityError(TrainiumError):
-    """EC2 granted the launch and then had no room for it; nothing of it is left. ``reason`` is what EC2 says."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """EC2 granted the launch and then had no room for it; nothing of it is left. The message is what EC2 says."""
 
 
 class Wanted(NamedTuple):
@@ -119,11 +115,11 @@ def prepare(
     unknown = [option for option in ("image_id", "subnets", "security_groups") if not params[option]]
 
     found_image, zones, described, groups, *named = at_once(
-        _if(params["image_id"], partial(ec2.describe_image, client)),
-        _if(params["subnets"] and type_name, partial(ec2.zones_offering, client)),
-        _if(params["subnets"], partial(ec2.describe_subnets, client)),
-        _if(params["security_groups"], partial(ec2.describe_security_groups, client)),
-        *[_if(params[option], partial(exists, client)) for option, _what, exists in NAMED],
+        asked_if(params["image_id"], partial(ec2.describe_image, client)),
+        asked_if(params["subnets"] and type_name, partial(ec2.zones_offering, client)),
+        asked_if(params["subnets"], partial(ec2.describe_subnets, client)),
+        asked_if(params["security_groups"], partial(ec2.describe_security_groups, client)),
+        *[asked_if(params[option], partial(exists, client)) for option, _what, exists in NAMED],
     )
     image: Mapping[str, Any] = {}
     if params["image_id"]:
@@ -145,7 +141,7 @@ def prepare(
     return Launch(count, interfaces, image, subnets, unknown)
 
 
-def _if(value: Any, ask: Callable[[Any], Any]) -> Callable[[], Any]:
+def asked_if(value: Any, ask: Callable[[Any], Any]) -> Callable[[], Any]:
     """The question about a value; where there is none, nothing is asked."""
     return partial(ask, value) if value else lambda: None
 
@@ -257,7 +253,7 @@ def launch_nodes(
                     break
                 arrive(nodes, seen)
             except LateCapacityError as error:
-                attempts[-1].update(outcome="InsufficientInstanceCapacity", message=error.reason)
+                attempts[-1].update(outcome="InsufficientInstanceCapacity", message=str(error))
                 full.add(place["SubnetId"])
                 continue
             except TrainiumError as error:

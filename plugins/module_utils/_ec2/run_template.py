@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     ROLE_TAG,
@@ -33,10 +34,7 @@ class EfaLaunchTemplate:
 
     def __init__(self, client: Any, params: Mapping[str, Any], check_mode: bool, warn: Callable[[str], None]) -> None:
         self._client, self._check_mode, self._warn = client, check_mode, warn
-        self._params: Item = {**params, "cluster_name": params.get("cluster_name") or params["name"]}
-        for option in _OPTIONAL:
-            # Empty text, as roles pass it, means not given.
-            self._params[option] = params.get(option) or None
+        self._params = given(params, _OPTIONAL)
 
     def run(self) -> Item:
         """Bring the template to the wanted state; returns the module's result. Raises TrainiumError."""
@@ -45,7 +43,7 @@ class EfaLaunchTemplate:
             raise TrainiumError(f"name is {params['name']!r}; use 3 to 128 letters, digits and the signs ( ) . - / _")
         found = next(iter(calls.describe_templates(self._client, {"launch-template-name": params["name"]})), None)
         check_ours(tags_of(found) if found else None, params, f"the launch template {params['name']}")
-        version = calls.describe_version(self._client, found["LaunchTemplateId"]) if found else {}
+        version = calls.describe_version(self._client, {"id": found["LaunchTemplateId"]}) if found else {}
         before = _shown(found, version)
         if params["state"] == "absent":
             if found and not self._check_mode:

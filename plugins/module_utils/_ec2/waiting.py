@@ -1,11 +1,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Waiting until every node of a set is in a state. What is waited for stands in a table."""
+"""Waiting until every node of a set is in a state."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import (
     AwsCallError,
@@ -15,26 +14,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.instances import DEAD_STATES, Node
-
-
-class NodeGoal(NamedTuple):
-    """``reached`` and ``failed`` judge a node; ``absent_is_reached`` says what it means that EC2 shows no such node."""
-
-    reached: Callable[[Node], bool]
-    failed: Callable[[Node], bool]
-    absent_is_reached: bool = False
-
-
-def _dead(node: Node) -> bool:
-    return node["state"] in DEAD_STATES
-
-
-GOALS: dict[str, NodeGoal] = {
-    # A new instance may not be visible yet, and stopping may show for a moment after a start.
-    "running": NodeGoal(lambda node: node["state"] == "running", _dead),
-    "stopped": NodeGoal(lambda node: node["state"] == "stopped", _dead),
-    "terminated": NodeGoal(lambda node: node["state"] == "terminated", lambda node: False, absent_is_reached=True),
-}
 
 
 class WaitError(TrainiumError):
@@ -57,11 +36,12 @@ def wait_for(
 ) -> list[Node]:
     """Look until all of ``ids`` have reached the goal; returns what was seen last.
 
-    ``look`` gives the nodes of the set in one call. Raises WaitError after ``timeout`` seconds, or as soon as a node
-    can no longer get there. A look that fails for the moment says nothing of the nodes; the next one may. Where the
-    time ends without an answer, the error is that of the call.
+    A goal is ``running``, ``stopped`` or ``terminated``. ``look`` gives the nodes of the set in one call. Raises
+    WaitError after ``timeout`` seconds, or as soon as a node can no longer get there. A look that fails for the moment
+    says nothing of the nodes; the next one may. Where the time ends without an answer, the error is that of the call.
     """
-    rule = GOALS[goal]
+    # An instance that EC2 does not show is not visible yet, or has ended long ago.
+    ends = goal == "terminated"
     wanted = list(dict.fromkeys(ids))
     missing = wanted
     unanswered: AwsCallError | None = None
@@ -76,7 +56,9 @@ def wait_for(
             continue
         unanswered = None
         by_id = {node["instance_id"]: node for node in seen}
-        failed = [by_id[item] for item in wanted if item in by_id and rule.failed(by_id[item])]
+        # Stopping may show for a moment after a start.
+        dead = [by_id[item] for item in wanted if item in by_id and by_id[item]["state"] in DEAD_STATES]
+        failed = [] if ends else dead
         if failed:
             reasons = "; ".join(
                 f"{node['instance_id']} {node['state']} {node['state_reason']}".strip() for node in failed
@@ -86,9 +68,7 @@ def wait_for(
                 [node["instance_id"] for node in failed],
                 failed,
             )
-        missing = [
-            item for item in wanted if not (rule.reached(by_id[item]) if item in by_id else rule.absent_is_reached)
-        ]
+        missing = [item for item in wanted if not (by_id[item]["state"] == goal if item in by_id else ends)]
         progress.report(goal, len(wanted) - len(missing), len(wanted), missing)
         if not missing:
             return seen

@@ -49,12 +49,9 @@ def _within_limits(what: str) -> Iterator[None]:
 @one_call("list the mount targets")
 def targets(client: Client, identity: str) -> list[Item]:
     """Every ``MountTargets[]`` item of a file system; none where there is no such file system."""
-    try:
+    with passing_over("FileSystemNotFound"):
         return list(pages(client, "describe_mount_targets", FileSystemId=identity).get("MountTargets", ()))
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] == "FileSystemNotFound":
-            return []
-        raise
+    return []
 
 
 @one_call("look at the security groups of the mount target")
@@ -71,22 +68,14 @@ def subnets(ec2: Client, identities: Sequence[str]) -> list[Item]:
     return list(pages(ec2, "describe_subnets", SubnetIds=list(identities)).get("Subnets", ()))
 
 
+@_within_limits("the file system")
+@one_call("make the file system")
+@retried
 def create(client: Client, request: Mapping[str, Any]) -> Item | None:
     """The new file system, or None where there is one with its CreationToken."""
-
-    @one_call("make the file system")
-    @retried
-    def make() -> Item | None:
-        try:
-            return dict(client.create_file_system(**request))
-        except aws.ClientError as error:
-            if error.response["Error"]["Code"] == "FileSystemAlreadyExists":
-                return None
-            raise
-
-    with _within_limits("the file system"):
-        made: Item | None = make()
-    return made
+    with passing_over("FileSystemAlreadyExists"):
+        return dict(client.create_file_system(**request))
+    return None
 
 
 def update(client: Client, request: Mapping[str, Any]) -> None:

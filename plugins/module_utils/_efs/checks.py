@@ -13,9 +13,8 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
     GROUP,
     SUBNET,
-    check_names,
-    check_tags,
-    check_timeout,
+    check_ids,
+    check_shared,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
@@ -29,24 +28,16 @@ Params = Mapping[str, Any]
 
 def check_arguments(params: Params) -> None:
     """Everything that can be seen without AWS and whatever there is already."""
-    check_names(params, ("name", "cluster_name"))
-    check_tags(params.get("tags"), "EFS", reserved=("Name",))
-    check_timeout(params)
+    check_shared(params, ("name", "cluster_name"), "EFS", reserved=("Name",))
     if params["state"] != "present":
         _check_removal(params)
         return
     if not params.get("name"):
         raise TrainiumError("name is missing; state=present needs it")
-    for option, pattern, example in (
-        ("subnets", SUBNET, "subnet-0a1b2c3d4e5f60001"),
-        ("security_groups", GROUP, "sg-0a1b2c3d4e5f60003"),
-    ):
-        for value in params.get(option) or ():
-            if not pattern.fullmatch(value):
-                raise TrainiumError(f"{option} holds {value!r}, which is no id such as {example}")
-    groups = params.get("security_groups") or ()
-    if len(groups) > GROUPS:
-        raise TrainiumError(f"security_groups has {len(groups)}; a mount target takes at most {GROUPS}")
+    check_ids(params, subnets=SUBNET, security_groups=GROUP)
+    number = len(params.get("security_groups") or ())
+    if number > GROUPS:
+        raise TrainiumError(f"security_groups has {number}; a mount target takes at most {GROUPS}")
     amount = params.get("provisioned_throughput")
     if amount is not None and not LEAST <= amount <= MOST:
         raise TrainiumError(f"provisioned_throughput is {amount}; give {LEAST} to {MOST} MiB/s")

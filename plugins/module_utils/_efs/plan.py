@@ -172,21 +172,22 @@ def _attach(there: Sequence[Mapping[str, Any]], subnets: Sequence[Mapping[str, A
 
 def _update(current: FileSystem, params: Params) -> dict[str, Any]:
     """The throughput of ``current`` as it is to be, where it changes; an option that is not given stays as it is."""
-    identity, key = current["file_system_id"], params.get("kms_key_id")
+    identity, key, there = current["file_system_id"], params.get("kms_key_id"), current["kms_key_id"]
     if not current["encrypted"]:
         raise TrainiumError(
             f"{identity} is not encrypted, which EFS cannot change; make another file system by another name and copy "
             "the data"
         )
-    if key and "alias/" not in key and current["kms_key_id"] not in (key, "") and not _is_key(current, key):
+    # EFS shows an ARN where the key's id was given.
+    if key and "alias/" not in key and there not in (key, "") and not there.endswith(f"/{key}"):
         raise TrainiumError(
-            f"{identity} has kms_key_id {current['kms_key_id']}, not {key}, which EFS cannot change; make another file "
+            f"{identity} has kms_key_id {there}, not {key}, which EFS cannot change; make another file "
             "system by another name and copy the data"
         )
-    theirs, mine = _account(current["kms_key_id"]), _account(current["arn"])
+    theirs, mine = _account(there), _account(current["arn"])
     if not key and theirs and mine and theirs != mine:
         raise TrainiumError(
-            f"{identity} is encrypted with a key of another account, {current['kms_key_id']}, which can take its data "
+            f"{identity} is encrypted with a key of another account, {there}, which can take its data "
             "away; give that as kms_key_id if you trust it, else take another file system"
         )
     asked = params.get("provisioned_throughput")
@@ -203,11 +204,6 @@ def _update(current: FileSystem, params: Params) -> dict[str, Any]:
 
 def _account(arn: str) -> str:
     return arn.split(":")[4] if arn.count(":") > 4 else ""
-
-
-def _is_key(current: FileSystem, key: str) -> bool:
-    """EFS shows an ARN where the key's id was given."""
-    return str(current["kms_key_id"]).endswith(f"/{key}")
 
 
 def creation(params: Params) -> dict[str, Any]:

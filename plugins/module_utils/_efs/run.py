@@ -33,11 +33,11 @@ class EfsFileSystem(FileSystemRun):
     """One file system with its mount targets, or without a name all of a cluster.
 
     ``client`` talks to EFS, ``ec2`` to EC2, which knows the zones of subnets; only state=present needs the latter.
-    ``items``: those that are meant, as EFS lists them, where the caller knows.
     """
 
     TEXTS = ("name", "owner", "kms_key_id")
     STATE = "LifeCycleState"
+    LISTS = (*FileSystemRun.LISTS, "detached", "kept")
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class EfsFileSystem(FileSystemRun):
         check_mode: bool,
         items: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        super().__init__(client, params, check_mode)
-        self._ec2, self._items = ec2, items
+        super().__init__(client, params, check_mode, items)
+        self._ec2 = ec2
 
     def run(self) -> Result:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
@@ -71,7 +71,8 @@ class EfsFileSystem(FileSystemRun):
         after = planner.predicted(params, plan, subnets)
         if not self._check_mode:
             after = self._act(plan, after)
-        return _result(plan, before, after)
+        shown = planner.lasting(before), planner.lasting(after)
+        return self._result(plan.changes, after, *shown, detached=sorted(plan.detach))
 
     def _subnets(self) -> list[dict[str, Any]]:
         """What EC2 says of the wanted subnets, in their order."""
@@ -155,24 +156,18 @@ class EfsFileSystem(FileSystemRun):
             for identity, shown in before.items()
             if identity not in deleted
         }
-        return {
-            "changed": plan.changes,
-            "file_system": {},
-            "file_system_id": "",
-            "dns_name": "",
-            "mount_source": "",
+        lists = {
             "detached": sorted(plan.detach),
             "deleted": deleted,
             "deleting": sorted(item["file_system_id"] for item in plan.gone_first),
             "kept": sorted(after) if self._params["state"] == "detached" else [],
-            "diff": {"before": {"file_systems": before}, "after": {"file_systems": after}},
         }
+        return self._result(plan.changes, {}, {"file_systems": before}, {"file_systems": after}, **lists)
 
     # --- waiting ---
 
     def _describe(self, identity: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = describe_one(self._client, FileSystemId=identity)
-        return found
+        return describe_one(self._client, FileSystemId=identity)
 
     def _wait_available(self, identity: str) -> None:
         """Until the file system is available."""
@@ -229,16 +224,3 @@ def wait_targets_gone(look: Callable[[], Sequence[Mapping[str, Any]]], seconds: 
 
 def _shown_targets(seen: dict[str, Any] | None) -> str:
     return ", ".join(f"{one['MountTargetId']} ({one['LifeCycleState']})" for one in (seen or {}).get("waiting", ()))
-
-
-def _result(plan: planner.Plan, before: FileSystem, after: FileSystem) -> Result:
-    return {
-        "changed": plan.changes,
-        "file_system": after,
-        **{key: after[key] for key in ("file_system_id", "dns_name", "mount_source")},
-        "detached": sorted(plan.detach),
-        "deleted": [],
-        "deleting": [],
-        "kept": [],
-        "diff": {"before": planner.lasting(before), "after": planner.lasting(after)},
-    }

@@ -78,10 +78,6 @@ def told(found: Sorted) -> list[str]:
     ]
 
 
-def _is_unmarked(item: Mapping[str, Any]) -> bool:
-    return bool(keep_tags(tags_of(item), True)) and item.get("LifeCycleState") not in planner.GOING
-
-
 def _billed(item: Mapping[str, Any]) -> str:
     amount = planner.file_system_of(item)["provisioned_throughput"]
     hourly = f" and by the hour for {amount} MiB/s" if amount else ""
@@ -109,11 +105,12 @@ class EfsOf:
         found = self._sorted()
         gone = self._run("absent", found.go, True)
         kept = self._run("detached", found.keep, True)
+        staying = [item for item in found.keep if item.get("LifeCycleState") not in planner.GOING]
         targets = [*kept["detached"], *(one["MountTargetId"] for one in self._in_the_way(found.retained))]
         # The mount targets of a file system that goes are not told.
         return {
             FILE_SYSTEMS: gone["deleted"] + gone["deleting"],
-            UNMARKED: sorted(item["FileSystemId"] for item in found.keep if _is_unmarked(item)),
+            UNMARKED: sorted(item["FileSystemId"] for item in staying if keep_tags(tags_of(item), True)),
             TARGETS: sorted(targets),
         }
 

@@ -104,7 +104,8 @@ class EksNodegroup:
     def _template_data(self) -> Item:
         """The fields of the launch template's version; none where there is no template, as in check mode."""
         named = self._params["launch_template"]
-        return calls_template.version_data(self._ec2, named) if named else {}
+        version = calls_template.describe_version(self._ec2, named) if named else {}
+        return version.get("LaunchTemplateData") or {}
 
     # --- acting ---
 

@@ -13,9 +13,8 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import (
     GROUP,
     SUBNET,
-    check_names,
-    check_tags,
-    check_timeout,
+    check_ids,
+    check_shared,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
@@ -69,9 +68,7 @@ def check_capacity(kind: str, storage: str, throughput: int | None, capacity: in
 
 def check_arguments(params: Params) -> None:
     """Everything that can be seen without AWS and whatever there is already."""
-    check_names(params, ("name", "cluster_name"))
-    check_tags(params.get("tags"), "FSx", reserved=("Name",))
-    check_timeout(params)
+    check_shared(params, ("name", "cluster_name"), "FSx", reserved=("Name",))
     if params["state"] == "absent":
         if not params.get("name") and not params.get("cluster_name"):
             raise TrainiumError("name and cluster_name are missing; give one of them to say what to delete")
@@ -88,9 +85,7 @@ def check_arguments(params: Params) -> None:
         value = params.get(option)
         if value and not pattern.fullmatch(value):
             raise TrainiumError(f"{option} is {value!r}; give one such as {example}")
-    for group in params.get("security_groups") or ():
-        if not GROUP.fullmatch(group):
-            raise TrainiumError(f"security_groups holds {group!r}, which is no id such as sg-0a1b2c3d4e5f60003")
+    check_ids(params, security_groups=GROUP)
     days = params.get("automatic_backup_retention_days")
     if days is not None and not 0 <= days <= 90:
         raise TrainiumError(f"automatic_backup_retention_days is {days}; give 0 to 90")

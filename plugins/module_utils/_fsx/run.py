@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.file_systems import (
@@ -31,22 +30,12 @@ class FsxLustre(FileSystemRun):
     """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
     Of all of a cluster those that a stack of CloudFormation has made are left alone; ``spared`` has their ids.
-    ``items``: those that are meant, as FSx lists them, where the caller knows.
     """
 
     TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")
     STATE = "Lifecycle"
-
-    def __init__(
-        self,
-        client: Any,
-        params: Mapping[str, Any],
-        check_mode: bool,
-        items: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        super().__init__(client, params, check_mode)
-        self._items = items
-        self.spared: list[str] = []
+    NAMES = (*FileSystemRun.NAMES, "mount_name")
+    LISTS = (*FileSystemRun.LISTS, "spared")
 
     def run(self) -> Result:
         """Bring the file system to the wanted state; returns the module's result. Raises TrainiumError."""
@@ -61,18 +50,19 @@ class FsxLustre(FileSystemRun):
             for item in items:
                 check_owner(tags_of(item), params, f"the file system {item['FileSystemId']}")
         found = [planner.file_system_of(item) for item in items]
+        spared: list[str] = []
         if not params.get("name"):
             # ParallelCluster may have been told to retain it. One that is being deleted is waited for, whoever does it.
             staying = [item for item in found if is_of_a_stack(item["tags"]) and item["lifecycle"] != "DELETING"]
-            self.spared = sorted(item["file_system_id"] for item in staying)
-            found = [item for item in found if item["file_system_id"] not in self.spared]
+            spared = sorted(item["file_system_id"] for item in staying)
+            found = [item for item in found if item["file_system_id"] not in spared]
         for item in found:
             check_ours(item["tags"], params, f"the file system {item['file_system_id']}")
         plan = planner.plan_file_system(found, params)
         if plan.create:
             checks.check_new(planner.complete(params), self._check_mode)
         if params["state"] == "absent":
-            return self._remove(plan)
+            return self._remove(plan, spared)
         return self._provide(plan)
 
     def _provide(self, plan: planner.Plan) -> Result:
@@ -80,7 +70,8 @@ class FsxLustre(FileSystemRun):
         after = planner.predicted(self._params, plan)
         if not self._check_mode:
             after = self._act(plan, after)
-        return self._result(before, after, plan.changes)
+        shown = planner.shown(after)
+        return self._result(plan.changes, shown, _lasting(before), _lasting(shown))
 
     def _act(self, plan: planner.Plan, expected: FileSystem) -> FileSystem:
         if plan.current is None:
@@ -98,31 +89,21 @@ class FsxLustre(FileSystemRun):
 
     # --- state=absent ---
 
-    def _remove(self, plan: planner.Plan) -> Result:
+    def _remove(self, plan: planner.Plan, spared: list[str]) -> Result:
         if not self._check_mode:
             for item in plan.delete:
                 calls.delete(self._client, item["file_system_id"])
             if self._params["wait"]:
                 self._wait_gone([*plan.delete, *plan.gone_first])
         before = {item["file_system_id"]: planner.shown(item) for item in plan.delete}
-        return {
-            "changed": plan.changes,
-            "file_system": {},
-            "file_system_id": "",
-            "dns_name": "",
-            "mount_name": "",
-            "mount_source": "",
-            "deleted": sorted(before),
-            "deleting": sorted(item["file_system_id"] for item in plan.gone_first),
-            "spared": self.spared,
-            "diff": {"before": {"file_systems": before}, "after": {"file_systems": {}}},
-        }
+        deleting = sorted(item["file_system_id"] for item in plan.gone_first)
+        lists = {"deleted": sorted(before), "deleting": deleting, "spared": spared}
+        return self._result(plan.changes, {}, {"file_systems": before}, {"file_systems": {}}, **lists)
 
     # --- waiting ---
 
     def _describe(self, identity: str) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = describe_one(self._client, FileSystemIds=[identity])
-        return found
+        return describe_one(self._client, FileSystemIds=[identity])
 
     def _wait_ready(self, expected: FileSystem) -> FileSystem:
         """Until the file system is available and no change is under way."""
@@ -146,20 +127,6 @@ class FsxLustre(FileSystemRun):
         )
         seen = self._wait_until(goal, identity)
         return planner.file_system_of(seen) if seen else expected
-
-    # --- result ---
-
-    def _result(self, before: dict[str, Any], file_system: FileSystem, changed: bool) -> Result:
-        after = planner.shown(file_system)
-        return {
-            "changed": changed,
-            "file_system": after,
-            **{key: after[key] for key in ("file_system_id", "dns_name", "mount_name", "mount_source")},
-            "deleted": [],
-            "deleting": [],
-            "spared": [],
-            "diff": {"before": _lasting(before), "after": _lasting(after)},
-        }
 
 
 def _is(seen: dict[str, Any] | None, lifecycle: str) -> bool:

@@ -3,29 +3,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, OWNER_TAG, tags_of
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import check_strangers
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
+    CLUSTER_TAG,
+    OWNER_TAG,
+    owner_of,
+    tags_of,
+)
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import networks
 from ansible_collections.trainium.cluster.plugins.module_utils._network.plan import Found
 
 Item = Mapping[str, Any]
-# A session of a role has another name each time; that of the Identity Center has the user's.
-_SESSION = re.compile(r"(:assumed-role/(?!AWSReservedSSO_)[^/]+)/.*")
 # By which tag the instances of a backend are known; those of ec2 have none of these.
 _BACKENDS = {"pcluster": "parallelcluster:cluster-name", "eks": "eks:cluster-name"}
-
-
-def owner_of(arn: str) -> str:
-    """Whoever calls with this ARN, without the name of a session.
-
-    >>> owner_of("arn:aws:sts::123456789012:assumed-role/ml/ada")
-    'arn:aws:sts::123456789012:assumed-role/ml'
-    """
-    return _SESSION.sub(r"\1", arn)
 
 
 def owners_of(items: Iterable[Item]) -> list[str]:
@@ -58,11 +50,7 @@ def strangers(found: Found, cluster: str, cidrs: Sequence[str], groups: Sequence
         *((item["GroupId"], item["GroupName"], item) for item in found.security_groups if item["GroupName"] in groups),
         *((item["InternetGatewayId"], "its internet gateway", item) for item in found.internet_gateways),
     ]
-    try:
-        check_strangers(items, found.vpc["VpcId"], cluster)
-    except TrainiumError as error:
-        return f"{error}."
-    return ""
+    return networks.strangers(items, found.vpc["VpcId"], cluster)
 
 
 def key_state(pairs: Sequence[Item], public_key: str, cluster: str) -> dict[str, bool]:

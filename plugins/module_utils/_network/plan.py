@@ -121,7 +121,8 @@ def compare(wanted: Wanted, found: Found) -> Network:
     network.subnets, differences["subnets"] = _subnets(wanted, found)
     network.internet_gateway_id, differences["internet_gateway"] = _internet_gateway(wanted, found)
     if wanted.nat_gateway:
-        network.nat_gateway_id, differences["nat_gateway"] = _nat_gateway(found)
+        network.nat_gateway_id = found.nat_gateways[0]["NatGatewayId"] if found.nat_gateways else ""
+        differences["nat_gateway"] = [] if found.nat_gateways else ["there is no NAT gateway"]
     differences["route_tables"] = _route_tables(wanted, found, network)
     if wanted.s3_endpoint and not any(str(one.get("State", "")).lower() not in ENDED for one in found.vpc_endpoints):
         differences["s3_endpoint"] = ["there is no gateway endpoint of S3"]
@@ -193,12 +194,6 @@ def _internet_gateway(wanted: Wanted, found: Found) -> tuple[str, list[str]]:
     item = found.internet_gateways[0]
     identity = item["InternetGatewayId"]
     return identity, tag_differences(wanted.tags_named(wanted.cluster), item, identity)
-
-
-def _nat_gateway(found: Found) -> tuple[str, list[str]]:
-    if not found.nat_gateways:
-        return "", ["there is no NAT gateway"]
-    return found.nat_gateways[0]["NatGatewayId"], []
 
 
 def _route_tables(wanted: Wanted, found: Found, network: Network) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, caller_arn
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, owner_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
 from ansible_collections.trainium.cluster.plugins.module_utils._network import calls, checks, plan
 
@@ -33,7 +33,7 @@ class Look:
         params, network = self._params, self._params.get("network")
         first = _together(self._first())
         caller = params["caller"] or first.get("caller") or ""
-        owner = params["owner"] or checks.owner_of(caller)
+        owner = params["owner"] or owner_of(caller)
         # As EC2 gives them: with several the first is the one.
         vpc = first["vpcs"][0] if first["vpcs"] else None
         result = {
@@ -83,13 +83,8 @@ class Look:
         wanted = plan.Wanted(
             cluster=self._cluster,
             owner=owner,
-            cidr=asked["cidr"],
             subnets=plan.subnets_in([*mine, *further], asked["cidr"]),
-            tags=asked["tags"],
-            kind_tags=asked["kind_tags"],
-            nat_gateway=asked["nat_gateway"],
-            s3_endpoint=asked["s3_endpoint"],
-            groups=asked["groups"],
+            **{name: asked[name] for name in ("cidr", "tags", "kind_tags", "nat_gateway", "s3_endpoint", "groups")},
         )
         attributes = {name: second.pop(name) for name in ATTRIBUTES if name in second}
         found = plan.Found(vpc=vpc, attributes=attributes, **second)
@@ -104,23 +99,23 @@ class Look:
         }
 
     def _inside(self, asked: Mapping[str, Any], vpc: str) -> dict[str, Question]:
-        def look(kind: str, **filters: Any) -> Question:
-            return partial(ec2.look, self._client, kind, {key.replace("_", "-"): filters[key] for key in filters})
-
+        filters: dict[str, Item] = {
+            "subnets": {"vpc-id": vpc},
+            "internet_gateways": {"attachment.vpc-id": vpc},
+            "route_tables": {"vpc-id": vpc},
+            "security_groups": {"vpc-id": vpc, "group-name": asked["group_names"]},
+        }
         questions: dict[str, Question] = {
             **{name: partial(calls.vpc_attribute, self._client, vpc, name) for name in ATTRIBUTES},
-            "subnets": look("subnets", vpc_id=vpc),
-            "internet_gateways": partial(ec2.look, self._client, "internet_gateways", {"attachment.vpc-id": vpc}),
-            "route_tables": look("route_tables", vpc_id=vpc),
-            "security_groups": look("security_groups", vpc_id=vpc, group_name=asked["group_names"]),
+            **{kind: partial(ec2.look, self._client, kind, filters[kind]) for kind in filters},
         }
         if asked["nat_gateway"]:
             lives = {**self._mine, "vpc-id": vpc, "state": ["pending", "available"]}
             questions["nat_gateways"] = partial(calls.nat_gateways, self._client, lives)
         if asked["s3_endpoint"]:
             service = f"com.amazonaws.{self._region}.s3"
-            filters = {"vpc-id": vpc, "service-name": service, "vpc-endpoint-type": "Gateway"}
-            questions["vpc_endpoints"] = partial(calls.vpc_endpoints, self._client, filters)
+            gateways = {"vpc-id": vpc, "service-name": service, "vpc-endpoint-type": "Gateway"}
+            questions["vpc_endpoints"] = partial(calls.vpc_endpoints, self._client, gateways)
         return questions
 
 

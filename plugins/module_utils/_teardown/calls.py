@@ -17,6 +17,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     filters_of,
     one_call,
     pages,
+    passing_over,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, is_owner, tags_of
@@ -54,13 +55,9 @@ def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None
     @one_call(operation.replace("_", " "))
     @retried
     def call() -> None:
-        try:
+        answer: Item = {}
+        with passing_over("*NotFound", "*NotFoundException", "*.Unknown", "*Gateway.NotAttached"):
             answer = getattr(client, operation)(**arguments)
-        except aws.ClientError as error:
-            code = error.response["Error"]["Code"]
-            if not code.endswith(("NotFound", "NotFoundException", ".Unknown", "Gateway.NotAttached")):
-                raise
-            return
         # DeleteVpcEndpoints does not fail, it tells.
         for refused in answer.get("Unsuccessful") or ():
             raise aws.ClientError({"Error": refused["Error"]}, operation)

@@ -64,9 +64,15 @@ class Kind(NamedTuple):
         return self.tags[0][0] != CLUSTER_TAG
 
 
-def _kind(name: str, look: str, items: str, identity: str, delete: str, *, argument: str = "", **more: Any) -> Kind:
-    """A kind of which each is deleted by one call."""
-    return Kind(name, look, tuple(items.split(".")), identity, (Step(delete, (argument or identity,)),), **more)
+def _kind(name: str, identity: str, *steps: Step | str, called: str = "", **more: Any) -> Kind:
+    """A kind that EC2 describes by a call of its name, or of what it is ``called`` there.
+
+    A step that is only the name of its call takes what names the resource.
+    """
+    called = called or name.lower().replace(" ", "_")
+    whole = tuple(Step(step, (identity,)) if isinstance(step, str) else step for step in steps)
+    more.setdefault("items", (called.title().replace("_", ""),))
+    return Kind(name, f"describe_{called}", identity=identity, steps=whole, **more)
 
 
 KINDS = (
@@ -75,12 +81,9 @@ KINDS = (
     # Users' Services and Ingresses made them, and while the cluster was there it could have made them again.
     Kind("load balancers"),
     # What runs is billed most, and uses nearly all that follows.
-    Kind(
-        "instances",
-        "describe_instances",
-        ("Reservations", "Instances"),
-        "InstanceId",
-        (Step("terminate_instances", ("InstanceIds",)),),
+    _kind(
+        *("instances", "InstanceId", Step("terminate_instances", ("InstanceIds",))),
+        items=("Reservations", "Instances"),
         gone=("terminated",),
         going=("shutting-down",),
         wait=1800,
@@ -96,78 +99,51 @@ KINDS = (
     # They hold an address and a network interface until they are gone. A failed one holds neither and is not billed;
     # EC2 removes it after about an hour (https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html).
     _kind(
-        *("NAT gateways", "describe_nat_gateways", "NatGateways", "NatGatewayId", "delete_nat_gateway"),
+        *("NAT gateways", "NatGatewayId", "delete_nat_gateway"),
         gone=("deleted", "failed"),
         going=("deleting",),
         wait=600,
         filters="Filter",
     ),
     # One with the tag of the cluster alone was lent by the user (see _ec2/addresses.py) and stays the user's.
-    _kind(
-        *("addresses", "describe_addresses", "Addresses", "PublicIp", "release_address"),
-        argument="AllocationId",
-        marks=(SET_TAG, ROLE_TAG),
-    ),
+    _kind("addresses", "PublicIp", Step("release_address", ("AllocationId",)), marks=(SET_TAG, ROLE_TAG)),
     # Their routes are in the route tables.
-    Kind(
-        "VPC endpoints",
-        "describe_vpc_endpoints",
-        ("VpcEndpoints",),
-        "VpcEndpointId",
-        (Step("delete_vpc_endpoints", ("VpcEndpointIds",)),),
+    _kind(
+        *("VPC endpoints", "VpcEndpointId", Step("delete_vpc_endpoints", ("VpcEndpointIds",))),
         gone=("deleted",),
         going=("deleting",),
         wait=300,
     ),
     # Node groups of EKS have used them.
-    _kind(
-        *("launch templates", "describe_launch_templates", "LaunchTemplates", "LaunchTemplateId"),
-        "delete_launch_template",
-    ),
+    _kind("launch templates", "LaunchTemplateId", "delete_launch_template"),
     # These two outlived their instances.
-    _kind("volumes", "describe_volumes", "Volumes", "VolumeId", "delete_volume", going=("deleting",), wait=120),
+    _kind("volumes", "VolumeId", "delete_volume", going=("deleting",), wait=120),
+    _kind("network interfaces", "NetworkInterfaceId", "delete_network_interface"),
     _kind(
-        *("network interfaces", "describe_network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
-        "delete_network_interface",
-    ),
-    _kind(
-        *("placement groups", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group"),
-        gone=("deleted",),
-        going=("deleting",),
-        wait=120,
+        *("placement groups", "GroupName", "delete_placement_group"), gone=("deleted",), going=("deleting",), wait=120
     ),
     # From here on everything lies in the VPC, which goes last. They are AWS's own and go by themselves.
     Kind("interfaces of load balancers"),
-    _kind("security groups", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group"),
+    _kind("security groups", "GroupId", "delete_security_group"),
     # Those of load balancers, which the nodes' own let in; and that of EKS, where it stayed.
     _kind(
-        *("security groups of Kubernetes", "describe_security_groups", "SecurityGroups", "GroupId"),
-        "delete_security_group",
+        *("security groups of Kubernetes", "GroupId", "delete_security_group"),
+        called="security_groups",
         tags=plan_balancers.TAGS,
     ),
-    Kind(
-        "route tables",
-        "describe_route_tables",
-        ("RouteTables",),
-        "RouteTableId",
-        (
-            Step("disassociate_route_table", ("AssociationId",), "Associations"),
-            Step("delete_route_table", ("RouteTableId",)),
-        ),
+    _kind(
+        *("route tables", "RouteTableId"),
+        Step("disassociate_route_table", ("AssociationId",), "Associations"),
+        "delete_route_table",
     ),
-    Kind(
-        "internet gateways",
-        "describe_internet_gateways",
-        ("InternetGateways",),
-        "InternetGatewayId",
-        (
-            Step("detach_internet_gateway", ("InternetGatewayId", "VpcId"), "Attachments"),
-            Step("delete_internet_gateway", ("InternetGatewayId",)),
-        ),
+    _kind(
+        *("internet gateways", "InternetGatewayId"),
+        Step("detach_internet_gateway", ("InternetGatewayId", "VpcId"), "Attachments"),
+        "delete_internet_gateway",
     ),
-    _kind("subnets", "describe_subnets", "Subnets", "SubnetId", "delete_subnet"),
-    _kind("VPCs", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc"),
-    _kind("key pairs", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair"),
+    _kind("subnets", "SubnetId", "delete_subnet"),
+    _kind("VPCs", "VpcId", "delete_vpc"),
+    _kind("key pairs", "KeyName", "delete_key_pair"),
     # Nothing pulls from them any more.
     Kind("repositories of images"),
     # What they were for is gone.
@@ -194,11 +170,8 @@ def found_in(kind: Kind, answer: Mapping[str, Any]) -> list[Item]:
     items: list[Any] = [answer]
     for key in kind.items:
         items = [inner for item in items for inner in item.get(key) or ()]
-    return [item for item in items if state_of(item) not in kind.gone and _is_marked(kind, item)]
-
-
-def _is_marked(kind: Kind, item: Item) -> bool:
-    return not kind.marks or any(mark in tags_of(item) for mark in kind.marks)
+    there = [item for item in items if state_of(item) not in kind.gone]
+    return [item for item in there if not kind.marks or any(mark in tags_of(item) for mark in kind.marks)]
 
 
 def is_of_eks(kind: Kind, item: Item) -> bool:

@@ -14,11 +14,8 @@ description:
   - Adds them up, without those that the cluster has, and fails where the quota is too small. Where the quota cannot be
     seen it warns.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: The cluster, the value of the tag C(trainium:cluster).
@@ -43,7 +40,6 @@ missing:
   description: How many addresses there will be to allocate.
   returned: success
   type: int
-  sample: 6
 """
 
 from ansible.module_utils.common.warnings import warn

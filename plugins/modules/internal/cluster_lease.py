@@ -71,17 +71,14 @@ region:
   description: The region of the parameter.
   returned: success
   type: str
-  sample: us-west-2
 holds:
   description: Whether this run has the lease now. In check mode it takes none.
   returned: success
   type: bool
-  sample: true
 lost:
   description: Whether another run had taken it since this one had it, by O(had).
   returned: success
   type: bool
-  sample: false
 """
 
 from typing import Any

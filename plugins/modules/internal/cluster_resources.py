@@ -87,12 +87,10 @@ unmarked:
   returned: with O(mark)
   version_added: 0.3.0
   type: dict
-  sample: {"VPCs": ["vpc-0a1b2c3d4e5f60001"]}
 left:
   description: The same as RV(found) at the end.
   returned: success
   type: dict
-  sample: {}
 kept:
   description: The log groups that stay because of O(keep_logs).
   returned: success
@@ -104,23 +102,22 @@ kept_file_systems:
   returned: success
   type: list
   elements: str
-  sample: []
 kept_images:
   description: The images of nodes that stay, each with what it costs and how it goes.
   returned: success
   version_added: 0.3.0
   type: list
   elements: str
-  sample: []
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.common.warnings import warn
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity.run import CapacityReservation
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import is_owner, tags_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ecr.run import REPOSITORIES, RepositoriesOf
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.run_teardown import EfsOf
@@ -165,18 +162,6 @@ def _reservations(module: AnsibleAWSModule) -> Maker:
     return Maker(lambda: names(True), lambda: names(False))
 
 
-def _fsx(module: AnsibleAWSModule) -> FsxOf:
-    """File systems of FSx for Lustre, but for those that are kept or that a stack was told to retain."""
-    name, owner = _whose(module).values()
-    return FsxOf(module.client("fsx"), name, owner, module.params["keep_shared_storage"])
-
-
-def _efs(module: AnsibleAWSModule) -> EfsOf:
-    """File systems of EFS, or where these are kept their mount targets."""
-    name, owner = _whose(module).values()
-    return EfsOf(module.client("efs"), name, owner, module.params["keep_shared_storage"], _vpcs(module))
-
-
 def _vpcs(module: AnsibleAWSModule) -> Callable[[], list[str]]:
     """Looks for the VPCs that carry the cluster's tag."""
     client, name = module.client("ec2"), module.params["cluster_name"]
@@ -196,14 +181,6 @@ def _own_networks(module: AnsibleAWSModule, clusters: EksOf) -> Callable[[], set
     return networks
 
 
-def _balancers(
-    module: AnsibleAWSModule, networks: Callable[[], Collection[str]], tagged: Callable[[], Collection[str]]
-) -> BalancersOf:
-    """Load balancers that users of the cluster of EKS made by their Services and Ingresses."""
-    clients = (module.client("elb"), module.client("elbv2"), module.client("ec2"))
-    return BalancersOf(clients, module.params["cluster_name"], networks, tagged)
-
-
 def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
     """The instance profile of the nodes, its role and those of EKS."""
     mine = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
@@ -211,11 +188,6 @@ def _profiles(module: AnsibleAWSModule) -> dict[str, Maker]:
         "instance profiles": Maker(lambda: {"instance profiles": mine.profiles()}, mine.delete_profiles),
         "IAM roles": Maker(lambda: {"IAM roles": mine.roles()}, mine.delete_roles),
     }
-
-
-def _eks(module: AnsibleAWSModule) -> EksOf:
-    """Clusters of EKS with their node groups."""
-    return EksOf(module.client("eks"), module.client("ec2"), *_whose(module).values())
 
 
 def _images(module: AnsibleAWSModule) -> list[str]:
@@ -236,14 +208,18 @@ def main() -> None:
     # EC2's filters would take them for patterns, and find the clusters of others.
     if not name or set(name) & set("*?\\"):
         module.fail_json(msg=f"cluster_name is '{name}'; give the name of one cluster, without * and ?.")
-    storage, lustre, clusters, tagged = _efs(module), _fsx(module), _eks(module), _vpcs(module)
+    tagged, whose = _vpcs(module), (name, module.params["owner"])
+    # File systems, but for those that are kept or that a stack was told to retain; of EFS the mount targets of these.
+    storage = EfsOf(module.client("efs"), *whose, module.params["keep_shared_storage"], tagged)
+    lustre = FsxOf(module.client("fsx"), *whose, module.params["keep_shared_storage"])
+    clusters = EksOf(module.client("eks"), module.client("ec2"), *whose)
     own = _own_networks(module, clusters)
-
     # In its own network, and in that of the user in which its cluster of EKS was.
-    balancers = _balancers(module, lambda: clusters.networks.union(own()), tagged)
+    clients = (module.client("elb"), module.client("elbv2"), module.client("ec2"))
+    balancers = BalancersOf(clients, name, lambda: clusters.networks.union(own()), tagged)
     logs = LogsOf(module.client("logs"), name, module.params["keep_logs"])
     images = RepositoriesOf(module.client("ecr"), name, module.params["owner"])
-    try:
+    with failing(module, "cluster_resources", name):
         makers = {
             **_profiles(module),
             "capacity reservations": _reservations(module),
@@ -264,29 +240,18 @@ def main() -> None:
             teardown.delete(found)
             left = teardown.look()
         kept = logs.kept()
-    except TrainiumError as error:
-        module.fail_json(msg=f"cluster_resources {name}: {error}.", **error.details)
     stays = [*lustre.told, *storage.told]
-    if images.foreign:
-        warn(
-            f"{', '.join(images.foreign)} of ECR carries the tag of the cluster {name}, but not your tag "
-            "trainium:owner, and is passed over"
-        )
+    for service, foreign in (("ECR", images.foreign), ("EFS", storage.foreign), ("FSx", lustre.foreign)):
+        if foreign:
+            warn(
+                f"{', '.join(foreign)} of {service} carries the tag of the cluster {name}, but not your tag "
+                "trainium:owner, and is passed over"
+            )
     if images.unseen:
         warn(f"{images.unseen}; where the cluster {name} has images of trainings, they stay and are billed")
     # Clusters of another backend have none, and those of EKS can have some in a network of the user's.
     if balancers.unseen and (clusters.networks or (left and absent)):
         warn(f"{balancers.unseen}; where Services or Ingresses of the cluster {name} made load balancers, they stay")
-    if storage.foreign:
-        warn(
-            f"{', '.join(storage.foreign)} of EFS carries the tag of the cluster {name}, but not your tag "
-            "trainium:owner, and is passed over"
-        )
-    if lustre.foreign:
-        warn(
-            f"{', '.join(lustre.foreign)} of FSx carries the tag of the cluster {name}, but not your tag "
-            "trainium:owner, and is passed over"
-        )
     if storage.unseen:
         warn(
             f"the mount targets of {', '.join(sorted(storage.unseen))} cannot be looked at, since the action "

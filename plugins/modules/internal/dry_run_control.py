@@ -14,11 +14,8 @@ description:
     at interfaces.
   - Launches nothing.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   request:
     description: The RunInstances request, as M(trainium.cluster.efa_instance) returns it.

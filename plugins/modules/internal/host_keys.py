@@ -50,13 +50,11 @@ known:
   returned: success
   type: list
   elements: str
-  sample: [i-0a1b2c3d4e5f60006]
 unknown:
   description: The new instances whose console did not show keys in time.
   returned: success
   type: list
   elements: str
-  sample: []
 """
 
 import os

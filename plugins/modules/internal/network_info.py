@@ -18,13 +18,8 @@ description:
     would find a subnet by its CIDR, a security group by its name and an internet gateway by its VPC, and give it the
     cluster's tag, by which it would be deleted with the cluster.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.info
   - trainium.cluster.aws
-attributes:
-  check_mode:
-    details: It writes nothing.
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: The cluster, the value of the tag C(trainium:cluster).
@@ -126,18 +121,15 @@ caller:
   description: The ARN of whoever calls, O(caller) or what AWS says; empty where only O(owner) is given.
   returned: success
   type: str
-  sample: arn:aws:iam::123456789012:user/ada
 owner:
   description: O(owner), or whoever calls without the name of a session.
   returned: success
   type: str
-  sample: arn:aws:iam::123456789012:user/ada
 owners:
   description: Who owns the cluster's VPCs and instances, by their tags.
   returned: success
   type: list
   elements: str
-  sample: [arn:aws:iam::123456789012:user/ada]
 backends:
   description: How many of the cluster's instances each backend has made.
   returned: success
@@ -148,7 +140,6 @@ vpc_ids:
   returned: success
   type: list
   elements: str
-  sample: [vpc-0a1b2c3d4e5f60001]
 key:
   description: Whether the key pair exists, is this cluster's by its tag, and holds O(public_key).
   returned: with O(key_name)
@@ -159,18 +150,15 @@ zones:
   returned: with O(network)
   type: list
   elements: str
-  sample: [us-west-2d]
 further_zones:
   description: Zones that do not, and are added for O(network.zones).
   returned: with O(network)
   type: list
   elements: str
-  sample: []
 strangers:
   description: What in the VPC is somebody else's, a sentence; empty where nothing is.
   returned: with O(network)
   type: str
-  sample: ""
 differs:
   description:
     - The parts that are missing or different. They are C(vpc), C(subnets), C(internet_gateway), C(nat_gateway),
@@ -178,7 +166,6 @@ differs:
   returned: with O(network)
   type: list
   elements: str
-  sample: [route_tables]
 differences:
   description: What differs, by part.
   returned: with O(network)
@@ -188,7 +175,6 @@ vpc_id:
   description: The VPC that is compared; this and the other ids are empty for what is not there.
   returned: with O(network)
   type: str
-  sample: vpc-0a1b2c3d4e5f60001
 subnets:
   description: The wanted subnets with C(zone), C(kind), C(cidr) and C(id).
   returned: with O(network)
@@ -199,12 +185,10 @@ internet_gateway_id:
   description: The internet gateway.
   returned: with O(network)
   type: str
-  sample: igw-0a1b2c3d4e5f60001
 nat_gateway_id:
   description: The NAT gateway.
   returned: with O(network)
   type: str
-  sample: nat-0a1b2c3d4e5f60001
 route_table_ids:
   description: The route tables of the public and of the private subnets.
   returned: with O(network)
@@ -220,7 +204,7 @@ group_ids:
 from typing import Any
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._network.run import Look
 
 NAMES: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
@@ -250,10 +234,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 def main() -> None:
     module = AnsibleAWSModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     look = Look(module.client("ec2"), lambda: module.client("sts"), module.region, module.params)
-    try:
+    with failing(module, "network_info"):
         result = look.ask()
-    except TrainiumError as error:
-        module.fail_json(msg=f"network_info: {error}.", **error.details)
     module.exit_json(changed=False, **result)
 
 

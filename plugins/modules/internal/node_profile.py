@@ -46,7 +46,7 @@ name:
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
 
 
@@ -61,10 +61,8 @@ def main() -> None:
     )
     name, tags = module.params["name"], {key: str(value) for key, value in module.params["tags"].items()}
     profile = NodeProfile(module.client("iam"), module.region, module.params["cluster_name"])
-    try:
+    with failing(module, "node_profile", name):
         changed = profile.make(name, tags, module.check_mode)
-    except TrainiumError as error:
-        module.fail_json(msg=f"node_profile {name}: {error}.", **error.details)
     module.exit_json(changed=changed, name=name)
 
 

@@ -64,12 +64,10 @@ image_id:
   description: The image.
   returned: success
   type: str
-  sample: ami-0a1b2c3d4e5f60006
 encrypted:
   description: Whether all of its snapshots are encrypted.
   returned: success
   type: bool
-  sample: true
 """
 
 from collections.abc import Mapping

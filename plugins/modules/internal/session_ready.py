@@ -50,6 +50,7 @@ online:
 """
 
 from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleAWSModule
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import failing
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG
@@ -87,10 +88,8 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
+    with failing(module, "session_ready", module.params["cluster_name"]):
         online = _wait(module)
-    except TrainiumError as error:
-        module.fail_json(msg=f"session_ready {module.params['cluster_name']}: {error}.", **error.details)
     module.exit_json(changed=False, online=online)
 
 

@@ -50,8 +50,8 @@ def test_of_a_gateway_only_the_hours_count() -> None:
         product("9", "Hrs", "USW2-Other"),
         product("9", "Hrs", "USW2-RegionalNatGateway-Hours"),
     ]
-    assert prices.gateway_hourly(texts) == Decimal("0.047")
-    assert prices.gateway_hourly([product("0.05", "Hrs", "NatGateway-Hours")]) == Decimal("0.05")
+    assert prices.hourly(texts, prices.GATEWAY_HOURS) == Decimal("0.047")
+    assert prices.hourly([product("0.05", "Hrs", "NatGateway-Hours")], prices.GATEWAY_HOURS) == Decimal("0.05")
 
 
 @pytest.mark.parametrize(

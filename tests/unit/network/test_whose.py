@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import owner_of
 from ansible_collections.trainium.cluster.plugins.module_utils._network import checks
 from ansible_collections.trainium.cluster.plugins.module_utils._network.plan import Found
 
@@ -27,7 +28,7 @@ def item(**tags: str) -> Item:
     ],
 )
 def test_a_session_is_its_role(arn: str, owner: str) -> None:
-    assert checks.owner_of(arn) == owner
+    assert owner_of(arn) == owner
 
 
 def test_owners_are_told_once_without_their_sessions() -> None:
