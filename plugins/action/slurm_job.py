@@ -52,7 +52,11 @@ class ActionModule(SlurmAction):
         """What to update ``first`` with: the job at its end, which the record on the host then knows as well."""
         if first["ended"]:
             return {}
-        asked = {"job_id": first["job_id"], "log": first["log"] or None, "steps": options["steps"]}
+        asked: dict[str, Any] = {"job_id": first["job_id"]}
+        if first["log"]:
+            asked["log"] = first["log"]
+        if options["steps"] is not None:
+            asked["steps"] = options["steps"]
         job = self.follow(asked, options["wait_timeout"], task_vars)
         kept: dict[str, Any] = {name: first[name] for name in ("changed", "submitted", "diff") if name in first}
         if job.get("failed"):

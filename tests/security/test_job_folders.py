@@ -232,4 +232,4 @@ def test_what_lies_in_the_folder_of_a_job_is_the_work_of_its_user() -> None:
     # What it writes there is the user's work as well: test_in_the_job_s_folder_root_works_as_its_user.
     (staged,) = [task for task in yaml.safe_load((ROLE / "tasks" / "stage.yml").read_text()) if "register" in task]
     assert staged["trainium.cluster.internal.job_files"]["owner"] == "{{ training_job_user }}"
-    assert len(users) == 9 and set(users.values()) == {"{{ training_job_user }}"}
+    assert len(users) == 13 and set(users.values()) == {"{{ training_job_user }}"}
