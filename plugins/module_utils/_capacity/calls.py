@@ -15,9 +15,10 @@ from ansible_collections.trainium.cluster.plugins.module_utils._capacity.plan im
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    call_of,
     filters_of,
+    list_of,
     one_call,
-    pages,
     passing_over,
     retried,
 )
@@ -33,12 +34,22 @@ CONFIGURATION = [
 ]
 PAGE_SIZE = 1000
 
+_reservations = list_of("list the capacity reservations", "describe_capacity_reservations", "CapacityReservations")
+modify = call_of("modify the capacity reservation", "modify_capacity_reservation")
+cancel = call_of("cancel the capacity reservation", "cancel_capacity_reservation")
+groups_of = list_of(
+    "list the groups of the capacity reservation", "get_groups_for_capacity_reservation", "CapacityReservationGroups"
+)
+describe_group = call_of("describe the resource group", "get_group", "Group")
+create_group = call_of("make the resource group", "create_group")
+delete_group = call_of("delete the resource group", "delete_group", passed=("NotFoundException",))
+list_groups = list_of("list the resource groups", "list_groups", "GroupIdentifiers")
+_resources = list_of("list what is in the resource group", "list_group_resources", "Resources")
 
-@one_call("list the capacity reservations")
+
 def describe(client: Client, filters: Mapping[str, Any]) -> list[Item]:
     """The ``CapacityReservations[]`` items that match on the server's side, cancelled ones too while EC2 shows them."""
-    request = {"Filters": filters_of(filters), "PaginationConfig": {"PageSize": PAGE_SIZE}}
-    return list(pages(client, "describe_capacity_reservations", **request).get("CapacityReservations", ()))
+    return _reservations(client, Filters=filters_of(filters), PaginationConfig={"PageSize": PAGE_SIZE})
 
 
 @one_call("make the capacity reservation")
@@ -68,25 +79,6 @@ def dry_run(client: Client, request: Mapping[str, Any]) -> None:
         client.create_capacity_reservation(**request, DryRun=True)
 
 
-@one_call("modify the capacity reservation")
-@retried
-def modify(client: Client, request: Mapping[str, Any]) -> None:
-    client.modify_capacity_reservation(**request)
-
-
-@one_call("cancel the capacity reservation")
-@retried
-def cancel(client: Client, reservation_id: str) -> None:
-    client.cancel_capacity_reservation(CapacityReservationId=reservation_id)
-
-
-@one_call("list the groups of the capacity reservation")
-def groups_of(client: Client, reservation_id: str) -> list[str]:
-    """The ARNs of the groups that the reservation is in."""
-    found = pages(client, "get_groups_for_capacity_reservation", CapacityReservationId=reservation_id)
-    return [group["GroupArn"] for group in found.get("CapacityReservationGroups", ())]
-
-
 @one_call("describe the resource group")
 @retried
 def group_types(client: Client, name: str) -> list[str] | None:
@@ -95,19 +87,6 @@ def group_types(client: Client, name: str) -> list[str] | None:
         found = client.get_group_configuration(Group=name).get("GroupConfiguration", {})
         return [entry["Type"] for entry in found.get("Configuration", ())]
     return None
-
-
-@one_call("describe the resource group")
-@retried
-def group_arn(client: Client, name: str) -> str:
-    return str(client.get_group(Group=name)["Group"]["GroupArn"])
-
-
-@one_call("make the resource group")
-@retried
-def create_group(client: Client, name: str, tags: Mapping[str, str]) -> None:
-    """A new group for capacity reservations."""
-    client.create_group(Name=name, Configuration=CONFIGURATION, Tags=dict(tags))
 
 
 @one_call("put the capacity reservation into the resource group")
@@ -129,18 +108,9 @@ def _all_done(answer: Mapping[str, Any], description: str) -> None:
         raise AwsCallError(f"AWS would not {description}: {reason} ({code})", code, reason)
 
 
-@one_call("list what is in the resource group")
 def members(client: Client, name: str) -> list[str]:
     """The ARNs in a group."""
-    found = pages(client, "list_group_resources", Group=name).get("Resources", ())
-    return [item["Identifier"]["ResourceArn"] for item in found]
-
-
-@one_call("list the resource groups")
-def pools(client: Client) -> list[str]:
-    """The ARNs of the account's groups of capacity reservations."""
-    only = [{"Name": "configuration-type", "Values": [POOL]}]
-    return [item["GroupArn"] for item in pages(client, "list_groups", Filters=only).get("GroupIdentifiers", ())]
+    return [item["Identifier"]["ResourceArn"] for item in _resources(client, Group=name)]
 
 
 @one_call("read the tags of the resource group")
@@ -150,10 +120,3 @@ def group_tags(client: Client, arn: str) -> dict[str, str]:
     with passing_over("NotFoundException"):
         return dict(client.get_tags(Arn=arn).get("Tags") or {})
     return {}
-
-
-@one_call("delete the resource group")
-@retried
-def delete_group(client: Client, name: str) -> None:
-    with passing_over("NotFoundException"):
-        client.delete_group(Group=name)

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.trainium.cluster.plugins.module_utils._capacity.prices import SERVICE
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
     filters_of,
+    list_of,
     one_call,
-    pages,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
@@ -22,42 +20,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 # same.
 BRIEFLY = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 1}}
 
-
-@one_call("list the prices")
-def products(client: Client, filters: Sequence[Mapping[str, str]]) -> list[str]:
-    """The texts of the price list; ``client`` is one of the price list."""
-    return list(pages(client, "get_products", ServiceCode=SERVICE, Filters=list(filters)).get("PriceList", ()))
-
-
-@one_call("list the spot prices")
-def spot_prices(client: Client, kind: str, now: datetime) -> list[Item]:
-    """The prices of Linux that hold now, and what changes meanwhile."""
-    found = pages(
-        client,
-        "describe_spot_price_history",
-        InstanceTypes=[kind],
-        ProductDescriptions=["Linux/UNIX"],
-        StartTime=now,
-    )
-    return list(found.get("SpotPriceHistory", ()))
-
-
-@one_call("tell the placement scores")
-def placement_scores(client: Client, kind: str, count: int) -> list[Item]:
-    """The scores of the zones of the client's region.
-
-    One call could name ten regions, but answers with the ten best zones of all of them.
-    """
-    found = pages(
-        client,
-        "get_spot_placement_scores",
-        InstanceTypes=[kind],
-        TargetCapacity=count,
-        TargetCapacityUnitType="units",
-        SingleAvailabilityZone=True,
-        RegionNames=[client.meta.region_name],
-    )
-    return list(found.get("SpotPlacementScores", ()))
+products = list_of("list the prices", "get_products", "PriceList")
+spot_prices = list_of("list the spot prices", "describe_spot_price_history", "SpotPriceHistory")
+placement_scores = list_of("tell the placement scores", "get_spot_placement_scores", "SpotPlacementScores")
+block_offerings = list_of(
+    "list the offerings of Capacity Blocks", "describe_capacity_block_offerings", "CapacityBlockOfferings"
+)
 
 
 @one_call("list the zones")
@@ -66,11 +34,6 @@ def zone_names(client: Client) -> dict[str, str]:
     """The names of the region's zones by their ids; scores have ids."""
     found = client.describe_availability_zones(Filters=filters_of({"zone-type": "availability-zone"}))
     return {item["ZoneId"]: item["ZoneName"] for item in found.get("AvailabilityZones", ())}
-
-
-@one_call("list the offerings of Capacity Blocks")
-def block_offerings(client: Client, request: Mapping[str, Any]) -> list[Item]:
-    return list(pages(client, "describe_capacity_block_offerings", **request).get("CapacityBlockOfferings", ()))
 
 
 @one_call("buy the Capacity Block")

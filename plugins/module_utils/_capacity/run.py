@@ -92,12 +92,14 @@ class CapacityReservation:
             return self._result(before, after, dict.fromkeys(inside), dict.fromkeys(groups), plan.changes or regroup)
         if missing:
             # Before anything costs money: what is wrong with the group shows now.
-            calls.create_group(self._groups, wanted, planner.group_tags(self._params))
+            calls.create_group(
+                self._groups, Name=wanted, Configuration=calls.CONFIGURATION, Tags=planner.group_tags(self._params)
+            )
         try:
             after = self._act(plan, generation)
         except TrainiumError:
             if missing:
-                calls.delete_group(self._groups, wanted)
+                calls.delete_group(self._groups, Group=wanted)
             raise
         if wanted and wanted not in inside:
             calls.group(self._groups, wanted, [after["arn"]])
@@ -113,8 +115,8 @@ class CapacityReservation:
         """The groups of a reservation, name -> ARN."""
         if not reservation:
             return {}
-        arns = calls.groups_of(self._client, reservation["capacity_reservation_id"])
-        return {planner.group_name(arn): arn for arn in arns}
+        found = calls.groups_of(self._client, CapacityReservationId=reservation["capacity_reservation_id"])
+        return {planner.group_name(item["GroupArn"]): item["GroupArn"] for item in found}
 
     def _is_ours(self, arn: str) -> bool:
         tags = calls.group_tags(self._groups, arn)
@@ -127,7 +129,7 @@ class CapacityReservation:
         identity = plan.current["capacity_reservation_id"]
         if plan.modify:
             try:
-                calls.modify(self._maker, planner.modification(identity, plan.modify))
+                calls.modify(self._maker, **planner.modification(identity, plan.modify))
             except AwsCallError as error:
                 raise self._explained(error) from error
         if plan.tags:
@@ -192,9 +194,9 @@ class CapacityReservation:
             for item in plan.cancel:
                 for name in inside[item["capacity_reservation_id"]]:
                     calls.ungroup(self._groups, name, [item["arn"]])
-                calls.cancel(self._client, item["capacity_reservation_id"])
+                calls.cancel(self._client, CapacityReservationId=item["capacity_reservation_id"])
             for name in emptied:
-                calls.delete_group(self._groups, name)
+                calls.delete_group(self._groups, Group=name)
         if kept and not self._params["name"]:
             self._warn(f"The resource groups {', '.join(kept)} hold reservations of others and stay.")
         ids = [item["capacity_reservation_id"] for item in plan.cancel]
@@ -217,13 +219,15 @@ class CapacityReservation:
         arns = {name: arn for inside in memberships for name, arn in inside.items()}
         named = self._params["resource_group"]
         if not self._params["name"] or (named and named not in arns):
-            pools = {planner.group_name(arn): arn for arn in calls.pools(self._groups)}
+            only = [{"Name": "configuration-type", "Values": [planner.POOL]}]
+            found = calls.list_groups(self._groups, Filters=only)
+            pools = {planner.group_name(item["GroupArn"]): item["GroupArn"] for item in found}
             arns.update({name: arn for name, arn in pools.items() if not self._params["name"] or name == named})
         return sorted(name for name, arn in arns.items() if self._is_ours(arn))
 
     def _delete_if_empty(self, name: str, arn: str) -> None:
         if self._is_ours(arn) and not calls.members(self._groups, name):
-            calls.delete_group(self._groups, name)
+            calls.delete_group(self._groups, Group=name)
 
     # --- result ---
 
@@ -240,5 +244,5 @@ class CapacityReservation:
         wanted = self._params["resource_group"]
         arn = groups_after.get(wanted) or ""
         if wanted and not arn and not self._check_mode:
-            arn = calls.group_arn(self._groups, wanted)
+            arn = str(calls.describe_group(self._groups, Group=wanted)["GroupArn"])
         return planner.result(changed, shown_before, shown, resource_group_arn=arn)

@@ -40,7 +40,7 @@ class CapacityBlock:
         if there:
             return self._result(there, there, {}, False)
         request = block.offers.offerings_request(block.wanted_of(params))
-        offered = calls_market.block_offerings(self._client, request)
+        offered = calls_market.block_offerings(self._client, **request)
         option = block.choose(offered, params, self._client.meta.region_name)
         if params["accept_price_up_to"] is None:
             if not self._check_mode:

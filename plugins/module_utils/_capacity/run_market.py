@@ -87,8 +87,13 @@ class Market:
                 self.notes.append(f"{region.name} did not tell all: {unforeseen(error)}.")
             return otherwise
 
-        now = datetime.now(timezone.utc)
-        spot: list[Item] = tried(lambda: calls_market.spot_prices(client, wanted.kind, now), [], "spot")
+        # The prices of Linux that hold now, and what changes meanwhile.
+        prices_now = {
+            "InstanceTypes": [wanted.kind],
+            "ProductDescriptions": ["Linux/UNIX"],
+            "StartTime": datetime.now(timezone.utc),
+        }
+        spot: list[Item] = tried(lambda: calls_market.spot_prices(client, **prices_now), [], "spot")
         usage = {
             market: tried(partial(region.usage, wanted.kind, market), None, market) for market in ("on-demand", "spot")
         }
@@ -106,11 +111,19 @@ class Market:
 
 
 def _blocks(client: ec2.Client, wanted: offers.Wanted) -> list[Item]:
-    return calls_market.block_offerings(client, offers.offerings_request(wanted))
+    return calls_market.block_offerings(client, **offers.offerings_request(wanted))
 
 
 def _scores(client: ec2.Client, wanted: offers.Wanted) -> dict[str, int]:
-    scores = calls_market.placement_scores(client, wanted.kind, wanted.number)
+    # One call could name ten regions, but answers with the ten best zones of all of them.
+    scores = calls_market.placement_scores(
+        client,
+        InstanceTypes=[wanted.kind],
+        TargetCapacity=wanted.number,
+        TargetCapacityUnitType="units",
+        SingleAvailabilityZone=True,
+        RegionNames=[client.meta.region_name],
+    )
     return offers.scores_of(scores, calls_market.zone_names(client)) if scores else {}
 
 
@@ -118,7 +131,9 @@ def on_demand(pricing: ec2.Client | None, kind: str, region: str) -> Decimal | N
     """What a node costs an hour; None where the price list does not say."""
     if pricing is None:
         return None
-    return prices.hourly(calls_market.products(pricing, prices.of_instance(kind, region)))
+    return prices.hourly(
+        calls_market.products(pricing, ServiceCode=prices.SERVICE, Filters=prices.of_instance(kind, region))
+    )
 
 
 class Cost(NamedTuple):
@@ -165,4 +180,5 @@ def cost(
 def _gateway(pricing: ec2.Client | None, region: str) -> Decimal | None:
     if pricing is None:
         return None
-    return prices.hourly(calls_market.products(pricing, prices.of_gateway(region)), prices.GATEWAY_HOURS)
+    found = calls_market.products(pricing, ServiceCode=prices.SERVICE, Filters=prices.of_gateway(region))
+    return prices.hourly(found, prices.GATEWAY_HOURS)

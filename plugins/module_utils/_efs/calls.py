@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
-
-with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
-    from botocore import exceptions as aws
 
 from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
-    Item,
+    call_of,
+    list_of,
     one_call,
-    pages,
     passing_over,
-    retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 
@@ -46,83 +42,44 @@ def _within_limits(what: str) -> Iterator[None]:
         raise
 
 
-@one_call("list the mount targets")
-def targets(client: Client, identity: str) -> list[Item]:
-    """Every ``MountTargets[]`` item of a file system; none where there is no such file system."""
-    with passing_over("FileSystemNotFound"):
-        return list(pages(client, "describe_mount_targets", FileSystemId=identity).get("MountTargets", ()))
-    return []
-
-
-@one_call("look at the security groups of the mount target")
-@retried
-def groups(client: Client, target: str) -> list[str]:
-    """None of a mount target that has no network interface yet, or that is gone or going since it was listed."""
-    with passing_over("IncorrectMountTargetState", "MountTargetNotFound"):
-        return list(client.describe_mount_target_security_groups(MountTargetId=target)["SecurityGroups"])
-    return []
-
-
-@one_call("look at the subnets")
-def subnets(ec2: Client, identities: Sequence[str]) -> list[Item]:
-    return list(pages(ec2, "describe_subnets", SubnetIds=list(identities)).get("Subnets", ()))
-
-
-@_within_limits("the file system")
-@one_call("make the file system")
-@retried
-def create(client: Client, request: Mapping[str, Any]) -> Item | None:
-    """The new file system, or None where there is one with its CreationToken."""
-    with passing_over("FileSystemAlreadyExists"):
-        return dict(client.create_file_system(**request))
-    return None
+targets = list_of("list the mount targets", "describe_mount_targets", "MountTargets", ("FileSystemNotFound",))
+# None of a mount target that has no network interface yet, or that is gone or going since it was listed.
+groups = call_of(
+    "look at the security groups of the mount target",
+    "describe_mount_target_security_groups",
+    "SecurityGroups",
+    ("IncorrectMountTargetState", "MountTargetNotFound"),
+)
+subnets = list_of("look at the subnets", "describe_subnets", "Subnets")
+# The id of the new file system, or None where there is one with its CreationToken.
+create = _within_limits("the file system")(
+    call_of("make the file system", "create_file_system", "FileSystemId", ("FileSystemAlreadyExists",))
+)
+_update = call_of("change the file system", "update_file_system")
+tag = call_of("tag the file system", "tag_resource")
+_create_target = call_of("make the mount target", "create_mount_target")
+set_groups = call_of("change the security groups of the mount target", "modify_mount_target_security_groups")
+delete_target = call_of("delete the mount target", "delete_mount_target", passed=("MountTargetNotFound",))
 
 
 def update(client: Client, request: Mapping[str, Any]) -> None:
     """Safe to repeat: it names what is wanted."""
-
-    @one_call("change the file system")
-    @retried
-    def change() -> None:
-        client.update_file_system(**request)
-
     with _within_limits(request["FileSystemId"]):
-        change()
+        _update(client, **request)
 
 
-@one_call("tag the file system")
-@retried
-def tag(client: Client, identity: str, tags: Sequence[Mapping[str, str]]) -> None:
-    client.tag_resource(ResourceId=identity, Tags=list(tags))
-
-
-@one_call("make the mount target")
-@retried
 def create_target(client: Client, request: Mapping[str, Any]) -> None:
     """One that is there already, from a call whose answer was lost, is fine."""
     try:
-        client.create_mount_target(**request)
-    except aws.ClientError as error:
-        if error.response["Error"]["Code"] != "MountTargetConflict" or not _has_target(client, request):
+        _create_target(client, **request)
+    except AwsCallError as error:
+        if error.code != "MountTargetConflict" or not _has_target(client, request):
             raise
 
 
 def _has_target(client: Client, request: Mapping[str, Any]) -> bool:
-    return request["SubnetId"] in [one["SubnetId"] for one in targets(client, request["FileSystemId"])]
-
-
-@one_call("change the security groups of the mount target")
-@retried
-def set_groups(client: Client, target: str, wanted: Sequence[str]) -> None:
-    client.modify_mount_target_security_groups(MountTargetId=target, SecurityGroups=list(wanted))
-
-
-@one_call("delete the mount target")
-@retried
-def delete_target(client: Client, target: str) -> None:
-    """One that is gone already is fine."""
-    with passing_over("MountTargetNotFound"):
-        client.delete_mount_target(MountTargetId=target)
+    found = targets(client, FileSystemId=request["FileSystemId"])
+    return request["SubnetId"] in [one["SubnetId"] for one in found]
 
 
 @one_call("delete the file system")

@@ -77,22 +77,24 @@ class EfsFileSystem(FileSystemRun):
     def _subnets(self) -> list[dict[str, Any]]:
         """What EC2 says of the wanted subnets, in their order."""
         wanted: Sequence[str] = self._params.get("subnets") or ()
-        there = {str(one["SubnetId"]): one for one in calls.subnets(self._ec2, wanted)} if wanted else {}
+        there = (
+            {str(one["SubnetId"]): one for one in calls.subnets(self._ec2, SubnetIds=list(wanted))} if wanted else {}
+        )
         return [there[identity] for identity in dict.fromkeys(wanted) if identity in there]
 
     def _whole(self, item: Mapping[str, Any], first: bool = True) -> FileSystem:
         """A file system with its mount targets, and with their security groups where these are compared."""
         identity = item["FileSystemId"]
-        targets = calls.targets(self._client, identity)
+        targets = calls.targets(self._client, FileSystemId=identity)
         if self._params["state"] == "present" and self._params.get("security_groups"):
             coming = any(one["LifeCycleState"] == "creating" for one in targets)
             if first and coming and self._params["wait"] and not self._check_mode:
                 # Those that another run has begun: before they are there EFS has no groups to tell or to change.
                 self._wait_targets(identity, coming=True)
-                targets = calls.targets(self._client, identity)
+                targets = calls.targets(self._client, FileSystemId=identity)
             for target in targets:
                 if target["LifeCycleState"] == "available":
-                    target["SecurityGroups"] = calls.groups(self._client, target["MountTargetId"])
+                    target["SecurityGroups"] = calls.groups(self._client, MountTargetId=target["MountTargetId"]) or []
         return planner.file_system_of(item, targets)
 
     # --- state=present ---
@@ -100,12 +102,12 @@ class EfsFileSystem(FileSystemRun):
     def _act(self, plan: planner.Plan, expected: FileSystem) -> FileSystem:
         params, identity = self._params, self._make(plan) if plan.create else expected["file_system_id"]
         if plan.current and plan.tags:
-            calls.tag(self._client, identity, tag_list(plan.tags))
+            calls.tag(self._client, ResourceId=identity, Tags=tag_list(plan.tags))
         if plan.current and plan.update:
             self._wait_available(identity)
             calls.update(self._client, planner.updating(plan.current, plan.update))
         for target in plan.detach:
-            calls.delete_target(self._client, target)
+            calls.delete_target(self._client, MountTargetId=target)
         if plan.attach:
             # A file system that is being made takes no mount targets.
             self._wait_available(identity)
@@ -113,7 +115,7 @@ class EfsFileSystem(FileSystemRun):
         for subnet in plan.attach:
             calls.create_target(self._client, planner.attaching(identity, subnet, params))
         for target in plan.regroup:
-            calls.set_groups(self._client, target, params["security_groups"])
+            calls.set_groups(self._client, MountTargetId=target, SecurityGroups=params["security_groups"])
         if params["wait"]:
             self._wait_available(identity)
             self._wait_targets(identity)
@@ -124,14 +126,14 @@ class EfsFileSystem(FileSystemRun):
         """The id of the new file system, or of the one that an earlier run made and that is not listed yet."""
         self._wait_gone(plan.gone_first, required=True)
         request = planner.creation(self._params)
-        made = calls.create(self._client, request)
-        if made is None:
+        identity = calls.create(self._client, **request)
+        if identity is None:
             made = describe_one(self._client, CreationToken=request["CreationToken"])
             if made is None:
                 raise TrainiumError("a file system by the same name is just being deleted; run again in a minute")
-            tags = planner.file_system_of(made)["tags"]
-            check_owner(tags, self._params, f"the file system {made['FileSystemId']} with the same creation token")
-        return str(made["FileSystemId"])
+            identity, tags = made["FileSystemId"], planner.file_system_of(made)["tags"]
+            check_owner(tags, self._params, f"the file system {identity} with the same creation token")
+        return str(identity)
 
     # --- state=detached and absent ---
 
@@ -139,9 +141,9 @@ class EfsFileSystem(FileSystemRun):
         if not self._check_mode:
             # Before anything goes: one that is detached and not marked would be deleted by the next teardown.
             for identity in plan.keep:
-                calls.tag(self._client, identity, tag_list({KEEP_TAG: "true"}))
+                calls.tag(self._client, ResourceId=identity, Tags=tag_list({KEEP_TAG: "true"}))
             for target in plan.detach:
-                calls.delete_target(self._client, target)
+                calls.delete_target(self._client, MountTargetId=target)
             # EFS deletes no file system that has mount targets.
             self._wait_targets_gone([item["file_system_id"] for item in found])
             for item in plan.delete:
@@ -189,7 +191,7 @@ class EfsFileSystem(FileSystemRun):
         fine = ("available", *planner.GOING, *(("error",) if coming else ()))
 
         def look() -> dict[str, Any]:
-            found = calls.targets(self._client, identity)
+            found = calls.targets(self._client, FileSystemId=identity)
             return {"waiting": [one for one in found if one["LifeCycleState"] not in fine]}
 
         def failed(seen: dict[str, Any] | None) -> str:
@@ -210,7 +212,7 @@ class EfsFileSystem(FileSystemRun):
         """Until the file systems have no mount targets, with ``going`` none that is being deleted."""
 
         def look() -> list[dict[str, Any]]:
-            found = [one for identity in identities for one in calls.targets(self._client, identity)]
+            found = [one for identity in identities for one in calls.targets(self._client, FileSystemId=identity)]
             return [one for one in found if not going or one["LifeCycleState"] in planner.GOING]
 
         wait_targets_gone(look, self._left(), self._progress)

@@ -118,7 +118,7 @@ class EfsOf:
         found = self._sorted()
         self._run("detached", found.keep, False)
         for target in self._in_the_way(found.retained):
-            calls.delete_target(self._client, target["MountTargetId"])
+            calls.delete_target(self._client, MountTargetId=target["MountTargetId"])
         wait_targets_gone(lambda: self._in_the_way(found.retained), TIMEOUT, self._progress)
         self._run("absent", found.go, False)
 
@@ -141,7 +141,7 @@ class EfsOf:
     def _targets(self, identity: str) -> list[dict[str, Any]]:
         """What may not be seen keeps nothing else from being deleted; where it is in the way, the network stays."""
         try:
-            return list(calls.targets(self._client, identity))
+            return calls.targets(self._client, FileSystemId=identity)
         except AwsCallError as error:
             if not error.code.startswith("AccessDenied"):
                 raise

@@ -76,12 +76,12 @@ class FsxLustre(FileSystemRun):
     def _act(self, plan: planner.Plan, expected: FileSystem) -> FileSystem:
         if plan.current is None:
             self._wait_gone(plan.gone_first, required=True)
-            made = planner.file_system_of(calls.create(self._client, planner.creation(self._params)))
+            made = planner.file_system_of(calls.create(self._client, **planner.creation(self._params)))
             return self._wait_ready(made) if self._params["wait"] else made
         if plan.tags:
-            calls.tag(self._client, plan.current["arn"], tag_list(plan.tags))
+            calls.tag(self._client, ResourceARN=plan.current["arn"], Tags=tag_list(plan.tags))
         if plan.update:
-            calls.update(self._client, planner.updating(plan.current, plan.update))
+            calls.update(self._client, **planner.updating(plan.current, plan.update))
         under_way = plan.update or plan.current["updating"] or plan.current["lifecycle"] != "AVAILABLE"
         if self._params["wait"] and under_way:
             return self._wait_ready(expected)
@@ -92,7 +92,7 @@ class FsxLustre(FileSystemRun):
     def _remove(self, plan: planner.Plan, spared: list[str]) -> Result:
         if not self._check_mode:
             for item in plan.delete:
-                calls.delete(self._client, item["file_system_id"])
+                calls.delete(self._client, FileSystemId=item["file_system_id"])
             if self._params["wait"]:
                 self._wait_gone([*plan.delete, *plan.gone_first])
         before = {item["file_system_id"]: planner.shown(item) for item in plan.delete}

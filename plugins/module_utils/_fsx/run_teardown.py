@@ -57,7 +57,7 @@ class FsxOf:
         for one in self._kept:
             tags = keep_tags(one["tags"], True)
             if tags:
-                calls.tag(self._client, one["arn"], tag_list(tags))
+                calls.tag(self._client, ResourceARN=one["arn"], Tags=tag_list(tags))
         params = {**self._whose, "state": "absent", "wait": True, "wait_timeout": TIMEOUT}
         FsxLustre(self._client, params, False, going).run()
 
