@@ -182,7 +182,7 @@ def call_of(description: str, operation: str, key: str = "", passed: tuple[str, 
     def call(client: Client, **request: Any) -> Any:
         with passing_over(*passed):
             answer = retried(getattr(client, operation))(**request)
-            return answer[key] if key else None
+            return checked(answer)[key] if key else None
         return None
 
     return call

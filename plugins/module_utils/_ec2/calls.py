@@ -19,8 +19,10 @@ from ansible_collections.amazon.aws.plugins.module_utils.retries import AWSRetry
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    call_of,
     checked,
     filters_of,
+    list_of,
     one_call,
     pages,
     passing_over,
@@ -110,52 +112,46 @@ def default_vcpus(client: Client, names: Sequence[str]) -> dict[str, int]:
     return {item["InstanceType"]: item["VCpuInfo"]["DefaultVCpus"] for item in found}
 
 
-@one_call("list the quotas of EC2")
 def list_quotas(client: Client, operation: str) -> list[Item]:
     """``client`` is one of Service Quotas; ``operation`` lists what applies to the account, or the defaults."""
-    return list(pages(client, operation, ServiceCode="ec2").get("Quotas", ()))
+    return list_of("list the quotas of EC2", operation, "Quotas")(client, ServiceCode="ec2")
 
 
-@one_call("list the zones that offer the instance type")
+_offerings = list_of(
+    "list the zones that offer the instance type", "describe_instance_type_offerings", "InstanceTypeOfferings"
+)
+_images = list_of("describe the image", "describe_images", "Images", ("InvalidAMIID.*",))
+_subnets = list_of("describe the subnets", "describe_subnets", "Subnets")
+_security_groups = list_of("describe the security groups", "describe_security_groups", "SecurityGroups")
+describe_volumes = list_of("describe the volumes", "describe_volumes", "Volumes")
+describe_snapshots = list_of("describe the snapshots", "describe_snapshots", "Snapshots")
+describe_addresses = call_of("list the Elastic IPs", "describe_addresses", "Addresses")
+key_pairs = call_of("describe the key pair", "describe_key_pairs", "KeyPairs")
+start_instances = call_of("start the instances", "start_instances", "StartingInstances", (GONE,))
+stop_instances = call_of("stop the instances", "stop_instances", "StoppingInstances", (GONE,))
+terminate_instances = call_of("terminate the instances", "terminate_instances", "TerminatingInstances", (GONE,))
+
+
 def zones_offering(client: Client, instance_type: str) -> list[str]:
     """The names of the region's availability zones with the type."""
-    found = pages(
-        client,
-        "describe_instance_type_offerings",
-        LocationType="availability-zone",
-        Filters=filters_of({"instance-type": instance_type}),
-    )
-    return sorted(item["Location"] for item in found.get("InstanceTypeOfferings", ()))
+    filters = filters_of({"instance-type": instance_type})
+    return sorted(item["Location"] for item in _offerings(client, LocationType="availability-zone", Filters=filters))
 
 
-@one_call("describe the image")
 def describe_image(client: Client, image_id: str) -> Item | None:
     """The image; None when there is none by that id."""
-    with passing_over("InvalidAMIID.*"):
-        return next(iter(pages(client, "describe_images", ImageIds=[image_id]).get("Images", ())), None)
-    return None
+    return next(iter(_images(client, ImageIds=[image_id])), None)
 
 
-@one_call("describe the subnets")
 def describe_subnets(client: Client, ids: Sequence[str]) -> list[Item]:
     """Those of the subnets that exist. By filter and not by id, so that a missing one is no error."""
-    return list(pages(client, "describe_subnets", Filters=filters_of({"subnet-id": list(ids)})).get("Subnets", ()))
+    return _subnets(client, Filters=filters_of({"subnet-id": list(ids)}))
 
 
 def look(client: Client, kind: str, filters: Mapping[str, Any]) -> list[Item]:
     """Those of a kind, such as ``internet_gateways``, that match on the server's side."""
-
-    @one_call(f"list the {kind.replace('_', ' ')}")
-    def call() -> list[Item]:
-        found = pages(client, f"describe_{kind}", Filters=filters_of(filters))
-        return list(found.get(kind.title().replace("_", ""), ()))
-
-    return call()
-
-
-@one_call("describe the volumes")
-def describe_volumes(client: Client, filters: Mapping[str, Any]) -> list[Item]:
-    return list(pages(client, "describe_volumes", Filters=filters_of(filters)).get("Volumes", ()))
+    call = list_of(f"list the {kind.replace('_', ' ')}", f"describe_{kind}", kind.title().replace("_", ""))
+    return call(client, Filters=filters_of(filters))
 
 
 @one_call("make the image")
@@ -163,21 +159,13 @@ def create_image(client: Client, request: Mapping[str, Any]) -> str:
     return str(client.create_image(**request)["ImageId"])
 
 
-@one_call("describe the snapshots")
-def describe_snapshots(client: Client, ids: Sequence[str]) -> list[Item]:
-    return list(pages(client, "describe_snapshots", SnapshotIds=list(ids)).get("Snapshots", ()))
-
-
-@one_call("describe the security groups")
 def describe_security_groups(client: Client, ids: Sequence[str]) -> list[Item]:
     """Those of the groups that exist."""
-    found = pages(client, "describe_security_groups", Filters=filters_of({"group-id": list(ids)}))
-    return list(found.get("SecurityGroups", ()))
+    return _security_groups(client, Filters=filters_of({"group-id": list(ids)}))
 
 
-@one_call("describe the key pair")
 def key_pair_exists(client: Client, name: str) -> bool:
-    return bool(checked(retried(client.describe_key_pairs)(Filters=filters_of({"key-name": name})))["KeyPairs"])
+    return bool(key_pairs(client, Filters=filters_of({"key-name": name})))
 
 
 @one_call("describe the placement group")
@@ -251,24 +239,6 @@ def dry_run(client: Client, request: Mapping[str, Any]) -> None:
         client.run_instances(**request, DryRun=True)
 
 
-@one_call("start the instances")
-def start_instances(client: Client, ids: Sequence[str]) -> None:
-    with passing_over(GONE):
-        checked(retried(client.start_instances)(InstanceIds=list(ids)))
-
-
-@one_call("stop the instances")
-def stop_instances(client: Client, ids: Sequence[str]) -> None:
-    with passing_over(GONE):
-        checked(retried(client.stop_instances)(InstanceIds=list(ids)))
-
-
-@one_call("terminate the instances")
-def terminate_instances(client: Client, ids: Sequence[str]) -> None:
-    with passing_over(GONE):
-        checked(retried(client.terminate_instances)(InstanceIds=list(ids)))
-
-
 @one_call("tag the resources")
 def create_tags(client: Client, resources: Sequence[str], tags: Sequence[Mapping[str, str]]) -> None:
     @AWSRetry.jittered_backoff(retries=5, delay=1, max_delay=20)
@@ -277,11 +247,6 @@ def create_tags(client: Client, resources: Sequence[str], tags: Sequence[Mapping
 
     for start in range(0, len(resources), TAG_BATCH):
         throttled(resources[start : start + TAG_BATCH])
-
-
-@one_call("list the Elastic IPs")
-def describe_addresses(client: Client, filters: Mapping[str, Any]) -> list[Item]:
-    return list(checked(retried(client.describe_addresses)(Filters=filters_of(filters)))["Addresses"])
 
 
 @one_call("allocate an Elastic IP")

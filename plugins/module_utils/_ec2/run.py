@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import filters_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     GENERATION_TAG,
@@ -167,7 +168,8 @@ class EfaInstance:
         interfaces = efa_launch.interfaces_of(params, self._wanted)
         volumes = []
         if params["volumes"]:
-            volumes = ec2.describe_volumes(self._client, set_filters(params["cluster_name"], params["name"]))
+            filters = filters_of(set_filters(params["cluster_name"], params["name"]))
+            volumes = ec2.describe_volumes(self._client, Filters=filters)
         return differences(keep, params, interfaces, volumes)
 
     def _plan_addresses(self, plan: FleetPlan) -> AddressPlan | None:
@@ -235,7 +237,7 @@ class EfaInstance:
         self._start(plan)
         if plan.stop:
             self._nodes.changed()
-            ec2.stop_instances(self._client, _ids(plan.stop))
+            ec2.stop_instances(self._client, InstanceIds=_ids(plan.stop))
         allocated = self._addresses.allocate(addresses.allocate) if addresses else []
         # An address can only be given to a running node, so that waits anyway.
         ahead = addresses and (addresses.associate or addresses.allocate or addresses.reuse)
@@ -259,7 +261,7 @@ class EfaInstance:
         going = _ids([*plan.terminate, *plan.replace])
         if going:
             self._nodes.changed()
-            ec2.terminate_instances(self._client, going)
+            ec2.terminate_instances(self._client, InstanceIds=going)
         ended = _ids([*plan.replace, *self._ending])
         try:
             if ended:
@@ -274,7 +276,7 @@ class EfaInstance:
             self._nodes.wait_for("stopped", stopping)
         if plan.start:
             self._nodes.changed()
-            ec2.start_instances(self._client, _ids(plan.start))
+            ec2.start_instances(self._client, InstanceIds=_ids(plan.start))
 
     def _launch_nodes(self, launch: efa_launch.Launch, plan: FleetPlan, generation: int, wait: bool) -> None:
         """Those that take a place one by one, since each asks for an address of its own; all others by one call."""
@@ -306,7 +308,7 @@ class EfaInstance:
             if not any(node["instance_id"] in new for node in refused):
                 raise
             self._nodes.changed()
-            ec2.terminate_instances(self._client, new)
+            ec2.terminate_instances(self._client, InstanceIds=new)
             self._nodes.wait_for("terminated", new)
             raise efa_launch.LateCapacityError(refused[0]["state_reason"]) from error
 
@@ -337,7 +339,7 @@ class EfaInstance:
         try:
             if bad:
                 self._leave_places(bad)
-                ec2.terminate_instances(self._client, bad)
+                ec2.terminate_instances(self._client, InstanceIds=bad)
         except Exception as second:
             text += f"; cleaning up failed as well: {sentence_of(second)}; remove {', '.join(bad)} with state=absent"
         else:

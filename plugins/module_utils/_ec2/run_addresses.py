@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import Bucket, at_once
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import filters_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError, sentence_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._common.waiting import Pace, looks
@@ -39,7 +40,8 @@ class Addresses:
 
     def look(self) -> None:
         """What EC2 shows, for the plan: one call, however many nodes there are."""
-        self._known = list(ec2.describe_addresses(self._client, {f"tag:{CLUSTER_TAG}": self._params["cluster_name"]}))
+        filters = filters_of({f"tag:{CLUSTER_TAG}": self._params["cluster_name"]})
+        self._known = list(ec2.describe_addresses(self._client, Filters=filters))
 
     def plan(self, keep: Iterable[Node], launch: int = 0, replaced: Collection[str] = ()) -> AddressPlan:
         """By the last look."""
@@ -102,7 +104,8 @@ class Addresses:
         return f"addresses are left, which state=absent releases: {reasons[0]}" if reasons else ""
 
     def _is_associated(self, address: Address) -> bool:
-        found = ec2.describe_addresses(self._client, {"allocation-id": address["AllocationId"]})
+        filters = filters_of({"allocation-id": address["AllocationId"]})
+        found = ec2.describe_addresses(self._client, Filters=filters)
         return any(item.get("AssociationId") for item in found)
 
     def associate(self, plan: AddressPlan, nodes: Sequence[Node]) -> None:

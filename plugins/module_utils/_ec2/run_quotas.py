@@ -55,12 +55,12 @@ class Account:
             return
         quota = self._quota("Elastic IPs", "quota for Elastic IPs", quotas.quota_of_addresses)
         if quota is not None:
-            used = quotas.counted(ec2.describe_addresses(self._client, {}))
+            used = quotas.counted(ec2.describe_addresses(self._client))
             _refuse(quotas.problem_of_addresses(quota, used, count, self._region))
 
     def check_all_addresses(self, cluster: str, wanted: Mapping[str, int]) -> int:
         """The same for all that a cluster is to have, by their role; how many of them do not exist yet."""
-        found = ec2.describe_addresses(self._client, {})
+        found = ec2.describe_addresses(self._client)
         missing = quotas.missing_addresses(found, cluster, wanted)
         count = sum(missing.values())
         quota = self._quota("Elastic IPs", "quota for Elastic IPs", quotas.quota_of_addresses) if count else None

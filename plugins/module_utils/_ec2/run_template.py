@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.arguments import given
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import filters_of
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import (
     ROLE_TAG,
@@ -41,13 +42,14 @@ class EfaLaunchTemplate:
         params = self._params
         if not template.NAME.fullmatch(params["name"]):
             raise TrainiumError(f"name is {params['name']!r}; use 3 to 128 letters, digits and the signs ( ) . - / _")
-        found = next(iter(calls.describe_templates(self._client, {"launch-template-name": params["name"]})), None)
+        filters = filters_of({"launch-template-name": params["name"]})
+        found = next(iter(calls.describe_templates(self._client, Filters=filters)), None)
         check_ours(tags_of(found) if found else None, params, f"the launch template {params['name']}")
         version = calls.describe_version(self._client, {"id": found["LaunchTemplateId"]}) if found else {}
         before = _shown(found, version)
         if params["state"] == "absent":
             if found and not self._check_mode:
-                calls.delete_template(self._client, found["LaunchTemplateId"])
+                calls.delete_template(self._client, LaunchTemplateId=found["LaunchTemplateId"])
             return _result(bool(found), before, {}, 0)
         data, efa = self._data()
         tags = self._tags()
@@ -99,13 +101,13 @@ class EfaLaunchTemplate:
 
     def _act(self, found: Item | None, plan: template.TemplatePlan, data: Item, tags: dict[str, str]) -> Item:
         if found is None:
-            made = calls.create_template(self._client, template.creation(self._params, data, tag_list(tags)))
+            made = calls.create_template(self._client, **template.creation(self._params, data, tag_list(tags)))
             return {"launch_template_id": made["LaunchTemplateId"], "version": int(made["LatestVersionNumber"])}
         identity, version = found["LaunchTemplateId"], int(found["DefaultVersionNumber"])
         if plan.version:
             request = template.new_version(identity, int(found["LatestVersionNumber"]), data)
-            version = calls.create_version(self._client, request)
-            calls.set_default(self._client, identity, version)
+            version = int(calls.create_version(self._client, **request)["VersionNumber"])
+            calls.set_default(self._client, LaunchTemplateId=identity, DefaultVersion=str(version))
         if plan.tags:
             ec2.create_tags(self._client, [identity], tag_list(plan.tags))
         return {"version": version}

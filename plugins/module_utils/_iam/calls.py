@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    call_of,
+    list_of,
     one_call,
     pages,
-    passing_over,
-    retried,
 )
+
+_GONE = ("NoSuchEntity",)
 
 
 @one_call("list the IAM roles of the cluster")
@@ -28,58 +29,28 @@ def list_profiles(client: Client, path: str) -> list[Item]:
     return [item for item in found if item["Path"] == path]
 
 
-@one_call("list the policies of the role")
+# None where the role is gone.
+_attached = list_of("list the policies of the role", "list_attached_role_policies", "AttachedPolicies", _GONE)
+_own_policies = list_of("list the policies of the role's own", "list_role_policies", "PolicyNames", _GONE)
+create_role = call_of("make the IAM role of the nodes", "create_role")
+attach_policy = call_of("give the IAM role of the nodes its policy", "attach_role_policy")
+create_profile = call_of("make the instance profile of the nodes", "create_instance_profile")
+add_role = call_of("put the IAM role into the instance profile", "add_role_to_instance_profile")
+
+
 def attached_policies(client: Client, role: str) -> list[str]:
-    """The ARNs of its managed policies; none where the role is gone."""
-    with passing_over("NoSuchEntity"):
-        found = pages(client, "list_attached_role_policies", RoleName=role)
-        return [policy["PolicyArn"] for policy in found.get("AttachedPolicies", ())]
-    return []
-
-
-@one_call("make the IAM role of the nodes")
-def create_role(client: Client, name: str, path: str, trust: str, tags: Sequence[Mapping[str, str]]) -> None:
-    retried(client.create_role)(RoleName=name, Path=path, AssumeRolePolicyDocument=trust, Tags=list(tags))
-
-
-@one_call("give the IAM role of the nodes its policy")
-def attach_policy(client: Client, role: str, policy: str) -> None:
-    retried(client.attach_role_policy)(RoleName=role, PolicyArn=policy)
-
-
-@one_call("make the instance profile of the nodes")
-def create_profile(client: Client, name: str, path: str, tags: Sequence[Mapping[str, str]]) -> None:
-    retried(client.create_instance_profile)(InstanceProfileName=name, Path=path, Tags=list(tags))
-
-
-@one_call("put the IAM role into the instance profile")
-def add_role(client: Client, profile: str, role: str) -> None:
-    retried(client.add_role_to_instance_profile)(InstanceProfileName=profile, RoleName=role)
+    """The ARNs of its managed policies."""
+    return [policy["PolicyArn"] for policy in _attached(client, RoleName=role)]
 
 
 def delete(client: Client, operation: str, **arguments: Any) -> None:
     """One step of a deletion; what is gone already is fine."""
-
-    @one_call(operation.replace("_", " "))
-    @retried
-    def call() -> None:
-        with passing_over("NoSuchEntity"):
-            getattr(client, operation)(**arguments)
-
-    call()
-
-
-@one_call("list the policies of the role's own")
-def own_policies(client: Client, role: str) -> list[str]:
-    """Their names; none where the role is gone."""
-    with passing_over("NoSuchEntity"):
-        return list(pages(client, "list_role_policies", RoleName=role).get("PolicyNames", ()))
-    return []
+    call_of(operation.replace("_", " "), operation, passed=_GONE)(client, **arguments)
 
 
 def delete_role(client: Client, name: str) -> None:
     """With the policies that keep it from being deleted."""
-    for policy in own_policies(client, name):
+    for policy in _own_policies(client, RoleName=name):
         delete(client, "delete_role_policy", RoleName=name, PolicyName=policy)
     for policy in attached_policies(client, name):
         delete(client, "detach_role_policy", RoleName=name, PolicyArn=policy)

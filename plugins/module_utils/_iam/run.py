@@ -41,14 +41,15 @@ class NodeProfile:
             )
         held = [role["RoleName"] for role in profiles.get(name, {}).get("Roles") or ()]
         steps: list[Callable[[], None]] = []
+        tagged = {"Path": self._path, "Tags": tag_list(tags)}
         if name not in roles:
-            steps.append(partial(calls.create_role, client, name, self._path, TRUST, tag_list(tags)))
+            steps.append(partial(calls.create_role, client, RoleName=name, AssumeRolePolicyDocument=TRUST, **tagged))
         if name not in roles or policy not in calls.attached_policies(client, name):
-            steps.append(partial(calls.attach_policy, client, name, policy))
+            steps.append(partial(calls.attach_policy, client, RoleName=name, PolicyArn=policy))
         if name not in profiles:
-            steps.append(partial(calls.create_profile, client, name, self._path, tag_list(tags)))
+            steps.append(partial(calls.create_profile, client, InstanceProfileName=name, **tagged))
         if name not in held:
-            steps.append(partial(calls.add_role, client, name, name))
+            steps.append(partial(calls.add_role, client, InstanceProfileName=name, RoleName=name))
         for step in [] if check_mode else steps:
             step()
         return bool(steps)

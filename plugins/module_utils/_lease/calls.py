@@ -7,11 +7,17 @@ from collections.abc import Mapping
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
+    call_of,
     one_call,
     passing_over,
     retried,
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
+
+_ABSENT = ("ParameterNotFound",)
+
+_parameter = call_of("read the lease of the cluster", "get_parameter", "Parameter", _ABSENT)
+delete = call_of("delete the lease of the cluster", "delete_parameter", passed=_ABSENT)
 
 
 @one_call("take the lease of the cluster")
@@ -24,25 +30,13 @@ def create(client: Client, name: str, text: str, tags: Mapping[str, str]) -> boo
     return False
 
 
-@one_call("read the lease of the cluster")
-@retried
 def read(client: Client, name: str) -> tuple[str, int] | None:
     """The parameter and its version; None where there is none."""
-    with passing_over("ParameterNotFound"):
-        found = client.get_parameter(Name=name)["Parameter"]
-        return str(found["Value"]), int(found["Version"])
-    return None
+    found = _parameter(client, Name=name)
+    return (str(found["Value"]), int(found["Version"])) if found else None
 
 
 @one_call("write the lease of the cluster")
 def replace(client: Client, name: str, text: str) -> int:
     """Write the parameter that exists; its version then. Not repeated, since each write counts one up."""
     return int(client.put_parameter(Name=name, Value=text, Type="String", Overwrite=True)["Version"])
-
-
-@one_call("delete the lease of the cluster")
-@retried
-def delete(client: Client, name: str) -> None:
-    """Delete the parameter; one that is gone already is fine."""
-    with passing_over("ParameterNotFound"):
-        client.delete_parameter(Name=name)

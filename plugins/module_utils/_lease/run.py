@@ -90,7 +90,7 @@ class Lease:
         if found is None or not self._is_mine(found[0]):
             return
         if delete:
-            calls.delete(self._client, self._name)
+            calls.delete(self._client, Name=self._name)
         else:
             calls.replace(self._client, self._name, FREE)
 

@@ -9,7 +9,12 @@ from functools import partial
 from typing import Any
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import at_once
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import Client, Item, caller_arn
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    caller_arn,
+    filters_of,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, ROLE_TAG, owner_of
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import calls as ec2
@@ -61,7 +66,8 @@ class Look:
         if not params["owner"] and not params["caller"]:
             questions["caller"] = partial(caller_arn, self._sts())
         if params["key_name"]:
-            questions["key"] = partial(calls.key_pairs, self._client, params["key_name"])
+            named = filters_of({"key-name": params["key_name"]})
+            questions["key"] = partial(ec2.key_pairs, self._client, Filters=named, IncludePublicKey=True)
         if params.get("network"):
             questions["offered"] = partial(ec2.zones_offering, self._client, params["network"]["instance_type"])
         return questions
@@ -111,11 +117,11 @@ class Look:
         }
         if asked["nat_gateway"]:
             lives = {**self._mine, "vpc-id": vpc, "state": ["pending", "available"]}
-            questions["nat_gateways"] = partial(calls.nat_gateways, self._client, lives)
+            questions["nat_gateways"] = partial(calls.nat_gateways, self._client, Filter=filters_of(lives))
         if asked["s3_endpoint"]:
             service = f"com.amazonaws.{self._region}.s3"
             gateways = {"vpc-id": vpc, "service-name": service, "vpc-endpoint-type": "Gateway"}
-            questions["vpc_endpoints"] = partial(calls.vpc_endpoints, self._client, gateways)
+            questions["vpc_endpoints"] = partial(calls.vpc_endpoints, self._client, Filters=filters_of(gateways))
         return questions
 
 

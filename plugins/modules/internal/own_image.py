@@ -91,7 +91,7 @@ def _progress(client: Any, image: dict[str, Any]) -> str:
     if not names:
         return ""
     try:
-        return ", ".join(one.get("Progress") or "" for one in ec2.describe_snapshots(client, names))
+        return ", ".join(one.get("Progress") or "" for one in ec2.describe_snapshots(client, SnapshotIds=names))
     except TrainiumError:
         # Only a comfort.
         return ""

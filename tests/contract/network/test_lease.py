@@ -27,7 +27,7 @@ ENDING = "import time; time.sleep(3600)"
 def ssm(controller: Controller) -> Iterator[Any]:
     client = controller.client("ssm")
     yield client
-    calls.delete(client, NAME)
+    calls.delete(client, Name=NAME)
 
 
 @pytest.fixture
