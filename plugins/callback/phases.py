@@ -54,8 +54,8 @@ from ansible import constants, context
 from ansible.plugins.callback.default import CallbackModule as Default
 from ansible.utils.display import Display
 from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
+from ansible_collections.trainium.cluster.plugins.plugin_utils import _phases
 from ansible_collections.trainium.cluster.plugins.plugin_utils._phases import (
-    LASTING,
     Phase,
     is_due,
     is_rescued,
@@ -339,7 +339,7 @@ class CallbackModule(Default):
         self._say(
             f"{self._playbook} ended early, in {phase.name} after {duration(phase.elapsed)}.", constants.COLOR_ERROR
         )
-        if phase.about and phase.name in LASTING:
+        if phase.about and phase.name in _phases.LASTING:
             self._say("Nodes and a training that were started go on, and cost, until teardown.yml.")
             self._say("The same command takes up what was begun.")
         self._say_log()
