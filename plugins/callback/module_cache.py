@@ -6,15 +6,17 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: module_cache
 type: aggregate
-version_added: 0.2.0
+version_added: 0.3.0
 short_description: Keep modules as they are sent to hosts from one run for the next
 description:
   - Ansible packs each module with everything it imports before it sends it, and forgets the packed module when the run
     ends. That takes a fifth of a second for each module that a run uses, whatever the module finds to do. This plugin
     keeps the packed modules of Ansible, of this collection and of those that it depends on, and gives them to the next
-    run.
+    run; with ansible-core 2.17 and 2.18 those of collections only.
   - A packed module is used as long as no file of these has changed, by name, size and time, and the version of Ansible
-    and of Python is the same. Where playbooks or roles have a folder C(module_utils) of their own, nothing is used.
+    and of Python is the same. Where there is another folder C(module_utils) than those of Ansible and of collections,
+    beside a playbook, in a role or in the user's own folder of plugins, nothing is used and nothing is kept. One of a
+    role that comes by C(include_role) is seen when the playbook ends.
   - What is kept is read as the user's own code is, so the folder must belong to the user, and nobody else may write to
     it; otherwise nothing is kept.
 author:

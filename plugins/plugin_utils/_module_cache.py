@@ -11,13 +11,14 @@ import base64
 import hashlib
 import io
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,13 @@ CORE = Path(ansible.__file__).parent
 # the name that Ansible's own would have, so that those are not kept.
 PACKED = getattr(module_common, "_CachedModule", None)
 KEPT = ("ansible_collections.", "ansible.modules.") if PACKED else ("ansible_collections.",)
+# What Ansible writes where a package has no file of its own.
+PACKAGE = re.compile(
+    rb"from pkgutil import extend_path\n__path__ ?= ?extend_path\(__path__, ?__name__\)\n"
+    rb"(__version__ ?= ?\"[\w.]+\"\n__author__ ?= ?\"[\w., ]+\"\n)?"
+)
+# How the folder of a state is called.
+STATE = re.compile(r"[0-9a-f]{32}")
 # Folders of earlier states of the code: so many are kept, and those that were used in so many seconds.
 STATES, RECENT = 6, 3600
 
@@ -77,25 +85,43 @@ def state() -> str:
     return digest.hexdigest()[:32]
 
 
-def _members(path: Path) -> Iterable[str]:
-    """What is packed in a file of Ansible's."""
+def _members(path: Path) -> Iterator[tuple[str, bytes]]:
+    """What is packed in a file of Ansible's: names and contents."""
     data = PACKED.load(str(path)).zip_data if PACKED else path.read_bytes()
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(data))) as archive:
-        return archive.namelist()
+        yield from ((name, archive.read(name)) for name in archive.namelist())
 
 
-def _is_ours(member: str) -> bool:
+def _is_ours(member: str, content: bytes) -> bool:
+    """Whether this is what a file holds that `state` has looked at, and not that of a role or of another copy."""
     namespace, *rest = member.split("/")
+    source = None
     if namespace == "ansible":
+        source = CORE.joinpath(*rest)
+    elif namespace == "ansible_collections" and ".".join(rest[:2]) in COLLECTIONS:
+        folder = _collection(".".join(rest[:2]))
+        source = folder.joinpath(*rest[2:]) if folder else None
+    if member.endswith("/__init__.py") and (content == b"" or PACKAGE.fullmatch(content)):
         return True
-    return namespace == "ansible_collections" and (len(rest) < 3 or ".".join(rest[:2]) in COLLECTIONS)
+    return source is not None and source.is_file() and source.read_bytes() == content
+
+
+def _is_private(path: Path) -> bool:
+    """Whether this is a folder or a file itself, and nobody else can write to it."""
+    found = path.lstat()
+    real = stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)
+    return real and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def _private(folder: Path) -> bool:
     """Makes a folder; whether nobody else can write to it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+    # As root in the home of somebody else, as after sudo, nothing is made.
+    if missing and missing[-1].parent.stat().st_uid != os.geteuid():
+        return False
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+    return folder.is_dir() and _is_private(folder)
 
 
 class ModuleCache:
@@ -104,40 +130,47 @@ class ModuleCache:
     def __init__(self, folder: Path) -> None:
         self._folder, self._state = folder, ""
         self._run = Path(str(constants.DEFAULT_LOCAL_TMP)) / "ansiballz_cache"
+        # What an earlier playbook of the same run has packed, from whatever code.
+        self._before: set[str] = set()
+
+    @staticmethod
+    def _overridden() -> bool:
+        """Whether a folder module_utils, beside a playbook or in a role, stands before that of Ansible."""
+        folders = [path for path in module_utils_loader._get_paths(subdirs=False) if os.path.isdir(path)]
+        return any(Path(path) != CORE / "module_utils" for path in folders)
 
     def offer(self) -> int:
         """Show Ansible what is kept; how many modules that are. Raises OSError."""
-        # A folder module_utils beside a playbook or in a role stands before that of Ansible.
-        more = [path for path in module_utils_loader._get_paths(subdirs=False) if os.path.isdir(path)]
-        if any(Path(path) != CORE / "module_utils" for path in more) or not _private(self._folder):
+        if self._overridden() or not _private(self._folder):
             return 0
         self._state = state()
+        self._run.mkdir(exist_ok=True)
+        self._before = set(os.listdir(self._run))
         kept = self._folder / self._state
-        if not kept.is_dir():
+        if not kept.is_dir() or not _is_private(kept):
             return 0
         os.utime(kept)
-        self._run.mkdir(exist_ok=True)
-        names = [name for name in os.listdir(kept) if not name.startswith(".")]
-        for name in names:
-            (self._run / name).symlink_to(kept / name)
-        return len(names)
+        files = [path for path in kept.iterdir() if not path.name.startswith(".") and _is_private(path)]
+        for path in files:
+            if path.name not in self._before:
+                (self._run / path.name).symlink_to(path)
+        return len(files)
 
     def keep(self) -> int:
         """Keep what this run packed, unless the code has changed meanwhile; how many modules. Raises OSError."""
-        if not self._state or not self._run.is_dir():
+        if not self._state or self._overridden() or not self._run.is_dir():
             return 0
         packed = [
             path
             for path in self._run.iterdir()
             if path.name.startswith(KEPT)
+            and path.name not in self._before
             and not path.name.endswith((".lock", "-part"))
             and not path.is_symlink()
-            and all(map(_is_ours, _members(path)))
+            and all(_is_ours(*member) for member in _members(path))
         ]
-        if not packed or state() != self._state:
-            return 0
         kept = self._folder / self._state
-        if not _private(kept):
+        if not packed or state() != self._state or not _private(kept):
             return 0
         for path in packed:
             with tempfile.NamedTemporaryFile(prefix=".", dir=kept, delete=False) as part:
@@ -153,7 +186,7 @@ class ModuleCache:
 
     def _forget(self) -> None:
         """Remove earlier states; whoever still uses one finds nothing there, and packs anew."""
-        states = [(path.stat().st_mtime, path) for path in self._folder.iterdir() if path.is_dir()]
-        for used, path in sorted(states, reverse=True)[STATES:]:
-            if used < time.time() - RECENT:
+        own = [path for path in self._folder.iterdir() if STATE.fullmatch(path.name) and not path.is_symlink()]
+        for path in sorted(own, key=lambda one: one.stat().st_mtime, reverse=True)[STATES:]:
+            if path.stat().st_mtime < time.time() - RECENT:
                 shutil.rmtree(path, ignore_errors=True)

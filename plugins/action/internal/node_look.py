@@ -9,6 +9,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.unsafe_proxy import wrap_var
+from ansible.vars.clean import remove_internal_keys
 from ansible_collections.trainium.cluster.plugins.plugin_utils._plain import plain
 from ansible_collections.trainium.cluster.plugins.plugin_utils._roles import templar_of
 
@@ -44,9 +45,11 @@ class ActionModule(ActionBase):
         result: dict[str, Any] = super().run(tmp, variables)
         alone = self._task.args.get("role")
         roles = [alone] if alone else list(self._task.args.get("roles") or [])
-        unknown = [role for role in roles if role not in ASKS]
+        # The first asks nothing, the second has nothing that says what is due.
+        known = [role for role in ASKS if role != ("shared_storage" if alone else "monitoring")]
+        unknown = [role for role in roles if role not in known]
         if unknown:
-            raise AnsibleActionFail(f"node_look does not know what {unknown[0]} asks; name {', '.join(ASKS)}.")
+            raise AnsibleActionFail(f"node_look does not know what {unknown[0]} asks; name {', '.join(known)}.")
         options: dict[str, dict[str, Any]] = {"hosts": {}, "software": {}, "services": {}}
         for role in roles:
             option, variable = ASKS[role]
@@ -61,13 +64,16 @@ class ActionModule(ActionBase):
         said = {variable: wrap_var(found[variable]) for option in options.values() for variable in option}
         answer = {name: value for name, value in answer.items() if name != "found"}
         if alone:
-            return {**result, **answer, **said[ASKS[alone][1]]}
-        known = {**variables, **said}
-        due = [role for role in roles if boolean(self._value(f"__{role}_due", role, known), strict=False)]
+            # Ansible takes out of a module's answer what would add hosts and facts, but not below it.
+            own = {name: value for name, value in said[ASKS[alone][1]].items() if name != "ansible_facts"}
+            remove_internal_keys(own)
+            return {**result, **answer, **own}
+        seen = {**variables, **said}
+        due = [role for role in roles if boolean(self._value(f"__{role}_due", role, seen), strict=False)]
         kept = {}
         for role in roles:
             for name, asked in KEPT.get(role, {}).items():
-                kept[name] = plain(self._value(asked, role, known))
+                kept[name] = plain(self._value(asked, role, seen))
         return {**result, **answer, "due": due, "kept": kept}
 
     def _value(self, name: str, role: str, variables: dict[str, Any]) -> Any:

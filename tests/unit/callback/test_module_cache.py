@@ -149,29 +149,74 @@ def test_modules_of_others_are_not_kept(site: Site) -> None:
     assert bool(list(site.cache.glob("*/ansible.modules.stat-*"))) is (KEPT == 2)
 
 
+BASIC = (_module_cache.CORE / "module_utils/basic.py").read_bytes()
+
+
 @pytest.mark.parametrize(
-    ("member", "ours"),
+    ("member", "content", "ours"),
     [
-        ("ansible/module_utils/basic.py", True),
-        ("ansible_collections/__init__.py", True),
-        ("ansible_collections/amazon/aws/plugins/module_utils/modules.py", True),
-        ("ansible_collections/amazon/aws2/plugins/module_utils/modules.py", False),
-        ("ansible_collections/community/aws/plugins/modules/x.py", False),
-        ("library/x.py", False),
+        ("ansible/module_utils/basic.py", BASIC, True),
+        ("ansible/module_utils/basic.py", BASIC + b"\n", False),
+        ("ansible/module_utils/of_a_role.py", b"", False),
+        ("ansible_collections/__init__.py", b"", True),
+        ("ansible_collections/__init__.py", b"import os\n", False),
+        ("ansible_collections/trainium/cluster/plugins/module_utils/_common/tags.py", b"TAG = 1\n", False),
+        ("ansible_collections/community/aws/plugins/modules/x.py", b"", False),
+        ("library/x.py", b"", False),
     ],
 )
-def test_whose_code_is_looked_at_before_it_is_used(member: str, ours: bool) -> None:
-    assert _module_cache._is_ours(member) is ours
+def test_whose_code_is_looked_at_before_it_is_used(member: str, content: bytes, ours: bool) -> None:
+    assert _module_cache._is_ours(member, content) is ours
+
+
+def test_module_utils_of_a_role_that_comes_later_are_not_kept(site: Site) -> None:
+    role = site.folder / "roles/later"
+    (role / "module_utils").mkdir(parents=True)
+    (role / "module_utils/own.py").write_text("", encoding="utf-8")
+    (role / "tasks").mkdir()
+    (role / "tasks/main.yml").write_text(json.dumps([{"name": "Ask", "trainium.cluster.told": {}}]), encoding="utf-8")
+    include = {"name": "Role", "ansible.builtin.include_role": {"name": "later"}}
+    play = {"name": "Tell", "hosts": "localhost", "gather_facts": False, "tasks": [include]}
+    (site.folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
+    assert site.run() == (0, 0, "before")
+
+
+def test_the_folder_of_a_state_and_its_files_are_the_users_own(site: Site) -> None:
+    site.run()
+    (folder,) = site.cache.iterdir()
+    folder.chmod(0o777)
+    assert site.run()[0] == 0
+    folder.chmod(0o700)
+    assert site.run()[0] == KEPT
+    for file in folder.iterdir():
+        file.chmod(0o666)
+    assert site.run()[0] == 0
+
+
+def test_what_was_packed_before_the_playbook_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The code may have changed since; two playbooks of one command have one folder."""
+    monkeypatch.setattr(_module_cache.constants, "DEFAULT_LOCAL_TMP", str(tmp_path / "run"))
+    run = tmp_path / "run/ansiballz_cache"
+    run.mkdir(parents=True)
+    (run / "ansible_collections.trainium.cluster.plugins.modules.x-ZIP").write_bytes(b"of the playbook before")
+    cache = _module_cache.ModuleCache(tmp_path / "modules")
+    assert cache.offer() == 0
+    assert cache.keep() == 0
 
 
 def test_earlier_states_go(tmp_path: Path) -> None:
     cache = _module_cache.ModuleCache(tmp_path)
+    (tmp_path / "of the user").mkdir()
+    os.utime(tmp_path / "of the user", (0, 0))
     for number in range(12):
-        folder = tmp_path / f"{number:02}"
+        folder = tmp_path / f"{number:032}"
         folder.mkdir()
         # The last two are in use, the others were used days ago.
         age = 0 if number > 9 else 10**6 - number
         seconds = folder.stat().st_mtime - age
         os.utime(folder, (seconds, seconds))
     cache._forget()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["06", "07", "08", "09", "10", "11"]
+    assert sorted(path.name[-11:] for path in tmp_path.iterdir()) == [
+        *(f"{n:011}" for n in range(6, 12)),
+        "of the user",
+    ]
