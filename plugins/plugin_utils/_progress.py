@@ -57,13 +57,14 @@ class Follower(threading.Thread):
 
     def catch_up(self) -> None:
         """Show what was written since the last look; half a line waits for its other half."""
+        complete = b""
         with suppress(OSError), open(self._path, "rb") as stream:
             stream.seek(self._read)
             new = stream.read()
             complete = new[: new.rfind(b"\n") + 1]
-            self._read += len(complete)
-            for line in complete.decode("utf-8", "replace").splitlines():
-                self._show(line)
+        self._read += len(complete)
+        for line in complete.decode("utf-8", "replace").splitlines():
+            self._show(line)
 
     def __enter__(self) -> Follower:
         self.start()

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -102,7 +103,9 @@ def serve(path: str, compiled: str, more: Sequence[str]) -> None:
 @functools.cache
 def _compiled() -> str:
     """The folder of compiled modules, one for all servers of this process."""
-    return tempfile.mkdtemp(prefix="warm-python-compiled-")
+    folder = tempfile.mkdtemp(prefix="warm-python-compiled-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @functools.cache

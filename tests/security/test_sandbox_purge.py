@@ -93,7 +93,7 @@ def test_the_folder_of_the_checkout_is_the_sandboxs_with_other_things_in_it(
 ) -> None:
     monkeypatch.setattr("sandbox.paths.REPOSITORY", tmp_path)
     paths = Paths(tmp_path / ".sandbox")
-    (paths.root / "torch-venv").mkdir(parents=True)
+    (paths.root / "sanity").mkdir(parents=True)
     with pytest.raises(SandboxError):
         command(monkeypatch, "purge", paths.root)
     paths.mark()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -91,8 +92,10 @@ def environment(name: str, wanted: str, install: Callable[[Path], None]) -> Path
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install(folder / "bin" / "python")
 
-    base = Path(sys.executable).resolve()
-    key = hashlib.sha256(f"{base} {sys.version}\n{wanted}".encode()).hexdigest()[:16]
+    # Also from where it comes, and how.
+    given = os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", "")
+    recipe = [str(Path(sys.executable).resolve()), sys.version, given, inspect.getsource(install), wanted]
+    key = hashlib.sha256(repr(recipe).encode()).hexdigest()[:16]
     return store.entry(name, key, make) / "bin" / "python"
 
 

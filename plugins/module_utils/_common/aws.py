@@ -172,6 +172,13 @@ def finish(module: Any, result: Item) -> None:
     module.exit_json(**result, **({"diff": difference} if module._diff else {}))
 
 
+def field_of(answer: Item, key: str) -> Any:
+    """A field of an answer; what stands in AWS's place may give one without it."""
+    if key not in checked(answer):
+        raise ResponseParserError(f"the answer has no {key}")
+    return answer[key]
+
+
 def call_of(description: str, operation: str, key: str = "", passed: tuple[str, ...] = ()) -> Callable[..., Any]:
     """A function of one call, which takes a client and the request, and gives the field ``key`` of the answer.
 
@@ -182,7 +189,7 @@ def call_of(description: str, operation: str, key: str = "", passed: tuple[str, 
     def call(client: Client, **request: Any) -> Any:
         with passing_over(*passed):
             answer = retried(getattr(client, operation))(**request)
-            return checked(answer)[key] if key else None
+            return field_of(answer, key) if key else None
         return None
 
     return call

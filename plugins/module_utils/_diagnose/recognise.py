@@ -37,13 +37,27 @@ _COMM_ID = re.compile(r"NCCL_COMM_ID \[([^\]]{1,300})\]", re.IGNORECASE)
 
 
 class _Sighting(NamedTuple):
-    """A line that shows a fault, and who has it; sorts by its age, the newest last."""
+    """A line that shows a fault; sorts by its age, the newest last."""
 
     time: str
     place: int
     source: str
     line: str
-    nodes: list[str]
+
+
+class _Found:
+    """What was seen of one fault."""
+
+    def __init__(self) -> None:
+        self.newest: _Sighting | None = None
+        self.nodes: dict[str, None] = {}
+        self.count = 0
+
+    def add(self, sighting: _Sighting, nodes: Iterable[str]) -> None:
+        self.count += 1
+        self.nodes.update(dict.fromkeys(nodes))
+        if self.newest is None or sighting[:2] >= self.newest[:2]:
+            self.newest = sighting
 
 
 def sections(name: str, text: str) -> dict[str, list[str]]:
@@ -66,7 +80,7 @@ def known_faults(logs: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
     shows it, cut and without secrets, ``time`` that line's or ''. ``node`` is a hostlist of all nodes that have it.
     Never raises, whatever the lines hold.
     """
-    found: dict[str, list[_Sighting]] = {}
+    found: dict[str, _Found] = {}
     place = 0
     for source, lines in logs.items():
         time = ""
@@ -77,8 +91,8 @@ def known_faults(logs: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
             # A line without a time, as of a traceback, belongs to the one before it.
             time = f"{stamp[1]}T{stamp[2]}" if stamp else time
             for fault in _faults_of(line):
-                sighting = _Sighting(time, place, source, line, _nodes(fault, source, line))
-                found.setdefault(fault.name, []).append(sighting)
+                sighting = _Sighting(time, place, source, line)
+                found.setdefault(fault.name, _Found()).add(sighting, _nodes(fault, source, line))
     return [_told(fault, found[fault.name]) for fault in fault_table.FAULTS if fault.name in found]
 
 
@@ -119,8 +133,8 @@ def _nodes(fault: Fault, source: str, line: str) -> list[str]:
     return named or [node for node in [node_of(source)] if node]
 
 
-def _told(fault: Fault, found: list[_Sighting]) -> dict[str, Any]:
-    newest = max(found)
+def _told(fault: Fault, found: _Found) -> dict[str, Any]:
+    newest = found.newest or _Sighting("", 0, "", "")
     return {
         "fault": fault.name,
         "cause": fault.cause,
@@ -128,8 +142,8 @@ def _told(fault: Fault, found: list[_Sighting]) -> dict[str, Any]:
         "source": newest.source,
         "line": _shown(newest.line),
         "time": newest.time,
-        "node": _hostlist(dict.fromkeys(node for sighting in found for node in sighting.nodes)),
-        "count": len(found),
+        "node": _hostlist(found.nodes),
+        "count": found.count,
     }
 
 

@@ -29,7 +29,7 @@ FileSystem = planner.FileSystem
 class FsxLustre(FileSystemRun):
     """One file system, or with state=absent and no name all of a cluster. ``client`` talks to FSx.
 
-    Of all of a cluster those that a stack of CloudFormation has made are left alone; ``spared`` has their ids.
+    Of all of a cluster those that a stack of CloudFormation has made are left alone; ``spared`` names them.
     """
 
     TEXTS = ("name", "owner", "subnet_id", "kms_key_id", "import_path", "export_path")

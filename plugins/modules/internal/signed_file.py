@@ -89,6 +89,7 @@ import os
 import shutil
 import tempfile
 from typing import Any
+from urllib.parse import urlsplit
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.urls import fetch_url
@@ -109,7 +110,7 @@ def obtain(module: AnsibleModule, source: str, folder: str) -> str:
     # A file:// has no status.
     if details["status"] not in (-1, 200, None) or answer is None:
         module.fail_json(msg=f"{source} was not fetched: {details['msg']}", url=source, response=details["msg"])
-    path = os.path.join(folder, os.path.basename(source))
+    path = os.path.join(folder, os.path.basename(urlsplit(source).path) or "fetched")
     try:
         with open(path, "wb") as file:
             shutil.copyfileobj(answer, file)
