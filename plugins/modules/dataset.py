@@ -23,10 +23,7 @@ description:
     refused, as are other things than files and folders behind it.
   - For files in S3 give O(files) as M(trainium.cluster.dataset_source_info) returns them.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   name:
     description:

@@ -14,12 +14,9 @@ description:
     address may fetch the object.
   - There is one call for an object, and one for each 1000 objects of a prefix. One object needs no right to list.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.attributes.aws
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   source:
     description: The object C(s3://bucket/key), or the prefix C(s3://bucket/prefix/) with a slash at its end.

@@ -14,12 +14,9 @@ description:
     of every version.
   - The logs of a cluster that is gone can be read as long as their log group was kept.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.attributes.aws
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   name:
     description: The name of the cluster.

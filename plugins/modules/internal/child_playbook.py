@@ -15,13 +15,11 @@ description:
   - It is interrupted when this run ends, however that ends.
   - Reaches no host itself.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
 attributes:
   check_mode:
     support: partial
     details: The playbook is skipped.
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: As the playbook is.

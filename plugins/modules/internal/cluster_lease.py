@@ -15,13 +15,11 @@ description:
     killed. Where the whole machine is gone, somebody has to set O(break_lease).
   - Runs on the controller only. Never reports a change, as nothing of it is left after the run.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
 attributes:
   check_mode:
     details: Takes nothing.
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: Name of the cluster.

@@ -13,10 +13,7 @@ description:
   - The same files give the same bytes, so that the digest says whether the collection has changed. Tests and
     documentation are left out.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   path:
     description: The root of the collection, with C(galaxy.yml) or C(MANIFEST.json).

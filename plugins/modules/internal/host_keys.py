@@ -17,11 +17,8 @@ description:
   - A node whose user data runs for long shows them only after it. It is not waited for; a later run within the hour
     learns them.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
-attributes:
-  diff_mode:
-    support: none
 options:
   cluster_name:
     description: The cluster, by the value of the tag C(trainium:cluster).

@@ -13,13 +13,11 @@ description:
     this is killed; or waits for one that was begun.
   - It takes minutes for each 100 GiB that were written. How far the snapshot is is shown.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
+  - trainium.cluster.attributes.no_diff
   - trainium.cluster.aws
 attributes:
   check_mode:
     details: Does not wait.
-  diff_mode:
-    support: none
   idempotent:
     support: partial
     details: With O(image_id) nothing is made. A name that is taken is an error.

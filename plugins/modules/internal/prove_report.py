@@ -14,10 +14,7 @@ description:
   - Account numbers, ARNs, keys, passwords, public addresses and hosts that are not AWS's are taken out, since the
     report is to be attached to an issue.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   directory:
     description:

@@ -16,10 +16,7 @@ description:
   - Says which collective test is due on the nodes that passed.
   - Where Slurm is not installed it only reports.
 extends_documentation_fragment:
-  - trainium.cluster.attributes
-attributes:
-  diff_mode:
-    support: none
+  - trainium.cluster.attributes.no_diff
 options:
   nodes:
     description:
