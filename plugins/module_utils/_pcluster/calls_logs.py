@@ -3,32 +3,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    call_of,
+    list_of,
+    one_call,
+    retried,
+)
 
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, pages, passing_over, retried
+_log_groups = list_of("list the log groups", "describe_log_groups", "logGroups")
+delete_log_group = call_of("delete the log group", "delete_log_group", passed=("ResourceNotFoundException",))
+log_streams = list_of("list the log streams", "describe_log_streams", "logStreams")
 
-Client = Any
-Item = dict[str, Any]
 
-
-@one_call("list the log groups")
 def log_groups(client: Client, prefix: str) -> list[str]:
     """Names of the log groups that begin so."""
-    found = pages(client, "describe_log_groups", logGroupNamePrefix=prefix)
-    return [group["logGroupName"] for group in found.get("logGroups", ())]
-
-
-@one_call("delete the log group")
-def delete_log_group(client: Client, name: str) -> None:
-    """Delete a log group; one that is gone already is fine."""
-    with passing_over("ResourceNotFoundException"):
-        retried(client.delete_log_group)(logGroupName=name)
-
-
-@one_call("list the log streams")
-def log_streams(client: Client, group: str) -> list[Item]:
-    """The streams of a group: ``logStreamName``, times in milliseconds."""
-    return list(pages(client, "describe_log_streams", logGroupName=group).get("logStreams", ()))
+    return [group["logGroupName"] for group in _log_groups(client, logGroupNamePrefix=prefix)]
 
 
 @one_call("read the log")

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible.module_utils.common.yaml import HAS_YAML, yaml_load
-from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import one_call, pages, retried
+from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    Client,
+    Item,
+    list_of,
+    one_call,
+    retried,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import begins
 
-Client = Any
-Item = dict[str, Any]
+# Every stack that is there or was; CloudFormation remembers deleted ones for 90 days.
+list_stacks = list_of("list the stacks", "list_stacks", "StackSummaries")
 
 
 def _unknown_stack(error: Exception) -> bool:
@@ -32,13 +37,6 @@ def describe_stack(client: Client, name: str) -> Item | None:
             return None
         raise
     return dict(stacks[0]) if stacks else None
-
-
-@one_call("list the stacks")
-def stack_ids(client: Client, name: str) -> list[str]:
-    """The ARNs of every stack that has or had a name; CloudFormation remembers deleted ones for 90 days."""
-    found = pages(client, "list_stacks").get("StackSummaries", ())
-    return [stack["StackId"] for stack in found if stack["StackName"] == name]
 
 
 @one_call("list the stack's events")

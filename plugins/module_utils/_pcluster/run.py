@@ -292,4 +292,4 @@ class Pcluster:
         self._result["diff"]["before"] = {**self._result["diff"]["before"], "log_groups": groups}
         if not self._check_mode:
             for group in groups:
-                logs.delete_log_group(self._cloudwatch, group)
+                logs.delete_log_group(self._cloudwatch, logGroupName=group)

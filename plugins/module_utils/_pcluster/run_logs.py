@@ -65,7 +65,7 @@ class PclusterLogs:
         }
 
     def _streams(self, cloudwatch: Any, group: str) -> list[Mapping[str, str]]:
-        streams = [planner.parsed(item) for item in logs.log_streams(cloudwatch, group)]
+        streams = [planner.parsed(item) for item in logs.log_streams(cloudwatch, logGroupName=group)]
         nodes = self._params["nodes"]
         known: list[str] = []
         if planner.HEAD in nodes:

@@ -36,7 +36,8 @@ class Stack:
     def all_log_groups(self) -> list[str]:
         """The same, and those of the functions that came and went with these clusters."""
         names = logs.log_groups(self._cloudwatch, FUNCTION_GROUPS)
-        ids = cloudformation.stack_ids(self._cfn, self.name)
+        stacks = cloudformation.list_stacks(self._cfn)
+        ids = [stack["StackId"] for stack in stacks if stack["StackName"] == self.name]
         return [*self.log_groups(), *stack_events.function_log_groups(names, ids)]
 
     def wait(self, kind: str, arn: str, timeout: float) -> str:
