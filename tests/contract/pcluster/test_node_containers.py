@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.warm_python import warm_ansible
 from tests.sandbox_driver import REPOSITORY
 
 # A view of the system in which what is written is gone afterwards.
@@ -73,9 +72,9 @@ def configure(folder: Path, kind: str, times: int = 1, **environment: str) -> su
     role = {"name": "trainium.cluster.parallelcluster", "tasks_from": "containers"}
     once = {"name": "Configure it", "ansible.builtin.import_role": role}
     (folder / "play.yml").write_text(json.dumps([{**play, "tasks": [once] * times}]))
-    # None that waits elsewhere for modules, which would see the system as it is.
+    # Neither waits elsewhere for what it is to run, where it would see the system as it is.
     extra = {"parallelcluster_node_type": kind, "ansible_python_interpreter": sys.executable}
-    command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,"]
+    command = [str(Path(sys.executable).with_name("ansible-playbook")), "--inventory", "localhost,"]
     return subprocess.run(
         [*NAMESPACE, VIEW, "view", *command, "--extra-vars", json.dumps(extra), str(folder / "play.yml")],
         cwd=folder,
