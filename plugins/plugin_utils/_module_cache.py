@@ -35,7 +35,7 @@ CORE = Path(ansible.__file__).parent
 # Since ansible-core 2.19 a packed module is an object with more beside it. Before, one from a folder ``library`` has
 # the name that Ansible's own would have, so that those are not kept.
 PACKED = getattr(module_common, "_CachedModule", None)
-KEPT = ("ansible_collections.", "ansible.modules.") if PACKED else ("ansible_collections.",)
+KEPT = ("ansible_collections.",) if PACKED is None else ("ansible_collections.", "ansible.modules.")
 # What Ansible writes where a package has no file of its own.
 PACKAGE = re.compile(
     rb"from pkgutil import extend_path\n__path__ ?= ?extend_path\(__path__, ?__name__\)\n"
@@ -87,7 +87,7 @@ def state() -> str:
 
 def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     """What is packed in a file of Ansible's: names and contents."""
-    data = PACKED.load(str(path)).zip_data if PACKED else path.read_bytes()
+    data = path.read_bytes() if PACKED is None else PACKED.load(str(path)).zip_data
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(data))) as archive:
         yield from ((name, archive.read(name)) for name in archive.namelist())
 

@@ -73,5 +73,5 @@ def image(client: Client, name: str, tag: str) -> Item | None:
 
 def password(client: Client) -> str:
     """What ECR's registries of the region take from the user AWS, for twelve hours."""
-    (found,) = _token(client)
+    found = next(iter(_token(client) or ()))
     return base64.b64decode(found["authorizationToken"]).decode().partition(":")[2]

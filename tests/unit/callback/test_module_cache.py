@@ -98,7 +98,7 @@ def test_what_is_kept_is_what_is_used(site: Site) -> None:
     """Otherwise the count that the others look at says nothing."""
     site.run()
     (kept,) = site.cache.glob("*/*.told-*")
-    packed = _module_cache.PACKED.load(str(kept)) if _module_cache.PACKED else None
+    packed = None if _module_cache.PACKED is None else _module_cache.PACKED.load(str(kept))
     data = packed.zip_data if packed else kept.read_bytes()
     changed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(data))) as old, zipfile.ZipFile(changed, "w") as new:
