@@ -7,7 +7,6 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 # Its import reads configuration, which is the client's: whatever imports it is imported after the fork.
 sys.modules["ansible.constants"] = None  # type: ignore[assignment]
@@ -39,24 +38,4 @@ def _preload() -> None:
     del sys.modules["ansible.constants"]
 
 
-def _read_once() -> None:
-    """The list of Ansible's settings is the same for all; what they are set to is the client's."""
-    manager: Any = importlib.import_module("ansible.config.manager")
-    read = manager.ConfigManager._read_config_yaml_file
-    known: dict[str, Any] = {}
-
-    def remembered(self: Any, path: str) -> Any:
-        if str(path).startswith(manager.__file__.rpartition("/")[0]):
-            if path not in known:
-                known[path] = read(self, path)
-            return known[path]
-        return read(self, path)
-
-    manager.ConfigManager._read_config_yaml_file = remembered
-    folder = manager.__file__.rpartition("/")[0]
-    with contextlib.suppress(AttributeError):
-        remembered(object.__new__(manager.ConfigManager), f"{folder}/base.yml")
-
-
 _preload()
-_read_once()

@@ -86,6 +86,14 @@ def _compile_collections_once(folder: Path) -> None:
     finder.__dict__["compile"] = from_folder
 
 
+def _settings_in_memory() -> None:
+    """The list of Ansible's settings is read once: it is the same for all, what they are set to is the client's."""
+    manager = importlib.import_module("ansible.config.manager")
+    read = _asked_once(manager.ConfigManager._read_config_yaml_file)
+    manager.ConfigManager._read_config_yaml_file = read
+    read(None, str(Path(str(manager.__file__)).with_name("base.yml")))
+
+
 def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     """Preload, then fork for each client until the process that started this one is gone."""
     parent = os.getppid()
@@ -93,6 +101,7 @@ def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     fork_server.compile_once(Path(compiled))
     if CONTROLLER[0] in more:
         _compile_collections_once(Path(compiled))
+        _settings_in_memory()
     _models_in_memory()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

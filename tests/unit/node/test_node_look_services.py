@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node import serv
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_look as module
 
 from tests.in_process import ended
+from tests.unit.node.programs import program
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
@@ -21,22 +22,6 @@ def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     result = ended(module.main, {"services": {"node": arguments}}, capsys)[0]
     found: dict[str, Any] = result if result.get("failed") else result["found"]["node"]
     return found
-
-
-def program(folder: Path, name: str, output: str, code: int = 0) -> None:
-    """A program that prints something and ends with a code."""
-    file = folder / name
-    file.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {code}\n")
-    file.chmod(0o755)
-
-
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is searched before all others."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return folder
 
 
 def test_packages(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:

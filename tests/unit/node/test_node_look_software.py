@@ -14,6 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._node.tools impor
 from ansible_collections.trainium.cluster.plugins.modules.internal import node_look
 
 from tests.in_process import ended
+from tests.unit.node.programs import program
 
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
@@ -22,22 +23,6 @@ def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     assert not code and not result["changed"]
     found: dict[str, Any] = result["found"]["node"]
     return found
-
-
-def program(folder: Path, name: str, output: str, code: int = 0) -> None:
-    """A program that prints something and ends with a code."""
-    file = folder / name
-    file.write_text(f"#!/bin/sh\ncat <<'END'\n{output}\nEND\nexit {code}\n")
-    file.chmod(0o755)
-
-
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is searched before all others."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    return folder
 
 
 def test_nothing_installed_is_no_error(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
