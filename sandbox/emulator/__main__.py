@@ -31,11 +31,15 @@ def main() -> int:
     catalog.prepare()
     install(options.pending)
 
+    from moto import backends
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from moto.server import run_simple
 
     from sandbox.emulator.server.control import Application
 
+    # Each request asks for it.
+    known = tuple(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: known
     # The call log says more than a line for each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -39,3 +39,45 @@ def test_what_was_imported_before_reads_no_configuration() -> None:
     )
     said = subprocess.check_output([warm_python(*CONTROLLER), "-c", text], text=True)
     assert said == "['ansible.errors']\n"
+
+
+SETTINGS = r"""
+- name: The same text, read in two ways
+  hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - name: As a task has it
+      ansible.builtin.debug:
+        msg: "{{ 'a\\tb' }}"
+    - name: As a file has it, in which a backslash is Jinja's
+      ansible.builtin.debug:
+        msg: "{{ lookup('ansible.builtin.template', 'text.j2') }}"
+    - name: With signs of its own
+      ansible.builtin.debug:
+        msg: "{{ lookup('ansible.builtin.template', 'text.j2', variable_start_string='<<', variable_end_string='>>') }}"
+    - name: As an expression
+      ansible.builtin.assert:
+        that: "'a\\tb' == 'a\\tb' and other is undefined"
+    - name: What is wrong is found at its line
+      ansible.builtin.assert:
+        that: other
+"""
+
+
+def test_what_is_compiled_once_depends_on_how_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "play.yml").write_text(SETTINGS, encoding="utf-8")
+    (tmp_path / "text.j2").write_text(r"{{ 'a\tb' }}", encoding="utf-8")
+    said = []
+    for command in (warm_ansible() / "ansible-playbook", Path(sys.executable).with_name("ansible-playbook")):
+        # Twice, so that what the first has kept is taken.
+        for _time in range(2):
+            asked = [str(command), "-i", "localhost,", "play.yml"]
+            environment = {**os.environ, "ANSIBLE_NOCOLOR": "1"}
+            done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 2, done.stdout
+            said.append([line for line in (done.stdout + done.stderr).splitlines() if "warm-python" not in line])
+    assert said[0] == said[1] == said[2] == said[3]
+    whole = "\n".join(said[0])
+    for text in (r'"msg": "a\\tb"', r'"msg": "a\tb"', r'''"msg": "{{ 'a\\tb' }}"''', "play.yml:21:15"):
+        assert text in whole

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
-import inspect
 import os
 import shlex
 import shutil
@@ -19,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 # A folder of the hosts' image.
 CORE = Path(__file__).resolve().parents[2] / "sandbox/rootfs/usr/local/lib/sandbox"
@@ -36,62 +34,6 @@ PCLUSTER = ("pcluster.lib.lib", "pcluster.cli.entrypoint")
 CONTROLLER = ("warm_controller",)
 # The emulator of the API, whose start is mostly that of moto.
 EMULATOR = ("warm_emulator",)
-SERVICES = (
-    *("ec2", "sts", "iam", "s3", "fsx", "efs", "eks", "cloudformation", "logs", "resource-groups"),
-    *("dynamodb", "ssm"),
-)
-
-
-def _models_in_memory() -> None:
-    """botocore reads each model once, before the first fork, and each folder of models."""
-    loaders = importlib.import_module("botocore.loaders")
-    loaders.JSONFileLoader.load_file = _asked_once(loaders.JSONFileLoader.load_file)
-    # Only those before the instance's own memory know what its folders are, and these are always the same.
-    for name in ("list_available_services", "list_api_versions", "load_service_model"):
-        setattr(loaders.Loader, name, _asked_once(getattr(loaders.Loader, name)))
-    session = importlib.import_module("botocore.session").Session()
-    for service in SERVICES:
-        session.get_service_model(service)
-        for kind in ("paginators-1", "waiters-2", "endpoint-rule-set-1"):
-            try:
-                session.get_component("data_loader").load_service_model(service, kind)
-            except importlib.import_module("botocore.exceptions").UnknownServiceError:
-                continue
-    for name in ("endpoints", "partitions", "sdk-default-configuration", "_retry"):
-        session.get_component("data_loader").load_data(name)
-
-
-def _asked_once(method: Any) -> Any:
-    """The method with a memory: the answer depends on the arguments alone, not on the loader that is asked."""
-    answers: dict[Any, Any] = {}
-    signature = inspect.signature(method)
-
-    def remembered(self: Any, *arguments: Any, **named: Any) -> Any:
-        asked = signature.bind(None, *arguments, **named)
-        asked.apply_defaults()
-        if asked.args not in answers:
-            answers[asked.args] = method(self, *arguments, **named)
-        return answers[asked.args]
-
-    return remembered
-
-
-def _compile_collections_once(folder: Path) -> None:
-    """Ansible compiles what it loads from a collection in each process, and keeps nothing."""
-    finder = importlib.import_module("ansible.utils.collection_loader._collection_finder")
-
-    def from_folder(source: bytes | str, filename: str, **more: Any) -> Any:
-        return fork_server.compiled(folder, filename, source, lambda: compile(source, filename, **more))
-
-    finder.__dict__["compile"] = from_folder
-
-
-def _settings_in_memory() -> None:
-    """The list of Ansible's settings is read once: it is the same for all, what they are set to is the client's."""
-    manager = importlib.import_module("ansible.config.manager")
-    read = _asked_once(manager.ConfigManager._read_config_yaml_file)
-    manager.ConfigManager._read_config_yaml_file = read
-    read(None, str(Path(str(manager.__file__)).with_name("base.yml")))
 
 
 def serve(path: str, compiled: str, more: Sequence[str]) -> None:
@@ -99,10 +41,10 @@ def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     parent = os.getppid()
     fork_server.preload((*PRELOADED, *more))
     fork_server.compile_once(Path(compiled))
+    memories = importlib.import_module("warm_memories")
     if CONTROLLER[0] in more:
-        _compile_collections_once(Path(compiled))
-        _settings_in_memory()
-    _models_in_memory()
+        memories.of_controller(Path(compiled))
+    memories.of_clients()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
