@@ -101,7 +101,7 @@ lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of i
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@# It checks the syntax of each playbook by a run of its own, and none of these needs an inventory.
-	ANSIBLE_INVENTORY=/dev/null $(BIN)/ansible-lint --offline --strict
+	ANSIBLE_INVENTORY=/dev/null $(BIN)/python tests/contract/warm_python.py run $(BIN)/ansible-lint --offline --strict
 	$(BIN)/yamllint --strict .
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 	$(BIN)/antsibull-changelog lint

@@ -44,7 +44,8 @@ def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     memories = importlib.import_module("warm_memories")
     if CONTROLLER[0] in more:
         memories.of_controller(Path(compiled))
-    memories.of_clients()
+    else:
+        memories.of_clients()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
@@ -102,12 +103,15 @@ def warm_ansible() -> Path:
 
 
 def main() -> None:
-    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with both, in PATH and TRAINIUM_WARM_PYTHON."""
+    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with all of them: PATH has Ansible's commands,
+    TRAINIUM_WARM_PYTHON is the interpreter for modules and TRAINIUM_WARM_PCLUSTER that for ParallelCluster's library.
+    """
     command, *arguments = sys.argv[1:]
     if command == "serve":
         serve(arguments[0], arguments[1], arguments[2:])
     else:
         os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
+        os.environ["TRAINIUM_WARM_PCLUSTER"] = warm_python(*PCLUSTER)
         os.environ["PATH"] = f"{warm_ansible()}:{os.environ['PATH']}"
         sys.exit(subprocess.run(arguments, check=False).returncode)
 

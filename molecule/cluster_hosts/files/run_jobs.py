@@ -1,53 +1,96 @@
 """Runs jobs at the same time, each with an /etc/hosts of its own, and prints as JSON how each ended.
 
-The jobs come as JSON on standard input: name, hosts (the file that stands in for /etc/hosts), argv and env of each, the
-number that may run at once, and the name of the control, if there is one. What has not ended twenty seconds after the
-control hangs, however busy the machine is.
+The jobs come as JSON on standard input: name, hosts (the file that stands in for /etc/hosts), and either torchrun (its
+options, for a process of all_reduce.py) or argv and env of each; the number that may run at once, and the name of the
+control, if there is one. What has not ended twenty seconds after the control hangs, however busy the machine is.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+import traceback
 from typing import Any
+
+import all_reduce
+from torch.distributed.launcher.api import elastic_launch
+from torch.distributed.run import config_from_args, parse_args
 
 LIMIT = 600
 GRACE = 20
+CLONE_NEWNS = 0x20000
 # The bind mounts are seen in this mount namespace only. Names come from the file alone, as in a VPC without DNS; a
 # resolver makes up for some of the faults.
-ENTER = 'mount --bind "$0" /etc/hosts && mount --bind /dev/null /etc/resolv.conf && exec "$@"'
+MOUNT = 'mount --make-rprivate / && mount --bind "$0" /etc/hosts && mount --bind /dev/null /etc/resolv.conf'
+
+
+def torchrun(options: list[str]) -> None:
+    """What the command does, in this process and one forked from it: each would import PyTorch anew."""
+    config, _command, _arguments = config_from_args(parse_args([*options, all_reduce.__file__]))
+    config.start_method = "fork"
+    elastic_launch(config=config, entrypoint=all_reduce.main)()
 
 
 class Job:
     """One process, and how it ended."""
 
-    def __init__(self, name: str, hosts: str, argv: list[str], env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        hosts: str,
+        torchrun: list[str] | None = None,
+        argv: list[str] | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = os.memfd_create(name)
         self.start = time.monotonic()
         self.limit = self.start + LIMIT
-        self.process = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", ENTER, hosts, *argv],
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-        )
+        self.process = os.fork()
+        if self.process == 0:
+            self._become(hosts, torchrun, argv, env or {})
+
+    def _become(
+        self, hosts: str, options: list[str] | None, argv: list[str] | None, environment: dict[str, str]
+    ) -> None:
+        """The job's own process; never returns."""
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(self.log, 1)
+            os.dup2(self.log, 2)
+            if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
+                raise OSError(ctypes.get_errno(), "unshare")
+            subprocess.run(["sh", "-c", MOUNT, hosts], check=True)
+            os.environ.update(environment)
+            if argv:
+                os.execvpe(argv[0], argv, os.environ)  # noqa: S606
+            torchrun(options or [])
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
 
     def ended(self) -> dict[str, Any] | None:
         """The result, or None while it runs within its time."""
-        hangs = self.process.poll() is None
+        pid, status = os.waitpid(self.process, os.WNOHANG)
+        hangs = not pid
         seconds = round(time.monotonic() - self.start, 1)
         if hangs:
             if time.monotonic() < self.limit:
                 return None
-            self.process.terminate()
-            self.process.wait()
+            os.kill(self.process, signal.SIGTERM)
+            os.waitpid(self.process, 0)
         output = os.pread(self.log, os.fstat(self.log).st_size, 0).decode(errors="replace")
-        result = "hangs" if hangs else "fails" if self.process.returncode else "works"
+        result = "hangs" if hangs else "fails" if status else "works"
         return {"result": result, "seconds": seconds, "output": output[-1500:]}
 
 

@@ -5,8 +5,11 @@ What its controllers would do, tests do themselves: they make pods and say how t
 
 from __future__ import annotations
 
+import base64
+import functools
 import json
 import re
+import subprocess
 import threading
 import urllib.parse
 import uuid
@@ -95,6 +98,14 @@ def merged(old: Any, new: Any) -> Any:
     return result
 
 
+@functools.cache
+def authority() -> str:
+    """A certificate, as every kubeconfig of EKS has one: without it each request reads all that the machine trusts."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made = subprocess.run([*command, "-subj", "/CN=test", "-keyout", "/dev/null"], capture_output=True, check=True)
+    return base64.b64encode(made.stdout).decode()
+
+
 class Cluster:
     """The server, and what is in it."""
 
@@ -151,7 +162,7 @@ class Cluster:
         # As JSON, which is YAML.
         url = f"http://127.0.0.1:{self.server.server_address[1]}"
         named = {
-            "clusters": {"cluster": {"server": url}},
+            "clusters": {"cluster": {"server": url, "certificate-authority-data": authority()}},
             "users": {"user": {"token": TOKEN}},
             "contexts": {"context": {"cluster": "a", "user": "a"}},
         }
