@@ -10,7 +10,7 @@ ARGS ?=
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# Ansible is started more than a thousand times: without its bytecode half of each start is compilation.
+# Ansible is started more than a thousand times: without its bytecode a third of each start is compilation.
 unexport PYTHONDONTWRITEBYTECODE
 
 SANDBOX := $(BIN)/python -m sandbox
@@ -100,7 +100,7 @@ lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of i
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@# It checks the syntax of each playbook by a run of its own, and none of these needs an inventory.
+	@# It checks the syntax of each playbook by a run of its own, forked as tests have it, and none of these needs an inventory.
 	ANSIBLE_INVENTORY=/dev/null $(BIN)/python tests/contract/warm_python.py run $(BIN)/ansible-lint --offline --strict
 	$(BIN)/yamllint --strict .
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
@@ -127,6 +127,7 @@ pictures-anew: setup ## run the playbooks on an empty account of the sandbox, an
 	$(BIN)/python docs/tools/pictures.py record
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
+	$(call have,openssl,openssl)
 	$(call have,iptables,iptables)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 

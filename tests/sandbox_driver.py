@@ -51,7 +51,10 @@ class Sandbox:
         self.reports = Path(self.environment["TRAINIUM_REPORT_DIR"])
 
     def warm(self) -> dict[str, str]:
-        """What makes playbooks take interpreters that have imported already what modules import, as molecule does."""
+        """What makes playbooks take interpreters that have imported already what modules import, as molecule does.
+
+        ParallelCluster's library has none here.
+        """
         controller = REPOSITORY / "molecule/shared/inventory/controller.yml"
         return {
             "ANSIBLE_INVENTORY": f"{self.environment['ANSIBLE_INVENTORY']},{controller}",

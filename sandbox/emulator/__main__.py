@@ -37,9 +37,9 @@ def main() -> int:
 
     from sandbox.emulator.server.control import Application
 
-    # Each request asks for it.
-    known = tuple(backends.list_of_moto_modules())
-    backends.list_of_moto_modules = lambda: known
+    # moto lists its folder of services for each request.
+    services = tuple(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: services
     # The call log says more than a line for each request.
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

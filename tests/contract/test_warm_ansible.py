@@ -1,7 +1,11 @@
-"""The commands of Ansible that tests take: their configuration is the caller's, though Ansible was imported before."""
+"""The commands of Ansible that tests take: their configuration is the caller's, though Ansible was imported before.
+
+What is compiled or read once for all is what Ansible would have compiled or read.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.warm_python import CONTROLLER, warm_ansible, warm_python
+from tests.contract.warm_python import CONTROLLER, _compiled, warm_ansible, warm_python
 
 
 def test_each_run_has_its_own_configuration(tmp_path: Path) -> None:
@@ -70,14 +74,41 @@ def test_what_is_compiled_once_depends_on_how_it_is_read(tmp_path: Path) -> None
     (tmp_path / "text.j2").write_text(r"{{ 'a\tb' }}", encoding="utf-8")
     said = []
     for command in (warm_ansible() / "ansible-playbook", Path(sys.executable).with_name("ansible-playbook")):
-        # Twice, so that what the first has kept is taken.
+        # The second takes what the first has kept.
         for _time in range(2):
             asked = [str(command), "-i", "localhost,", "play.yml"]
             environment = {**os.environ, "ANSIBLE_NOCOLOR": "1"}
             done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 2, done.stdout
+            # Some lines name the command itself.
             said.append([line for line in (done.stdout + done.stderr).splitlines() if "warm-python" not in line])
     assert said[0] == said[1] == said[2] == said[3]
     whole = "\n".join(said[0])
     for text in (r'"msg": "a\\tb"', r'"msg": "a\tb"', r'''"msg": "{{ 'a\\tb' }}"''', "play.yml:21:15"):
         assert text in whole
+
+
+def test_a_key_that_stands_twice_is_warned_of_each_time(tmp_path: Path) -> None:
+    (tmp_path / "vars.yml").write_text("twice: 1\ntwice: 2\n", encoding="utf-8")
+    play = [{"hosts": "localhost", "gather_facts": False, "vars_files": ["vars.yml"], "tasks": []}]
+    (tmp_path / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", "play.yml"]
+    for _time in range(3):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert "duplicate mapping key" in done.stderr
+
+
+def test_what_was_decrypted_is_kept_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("a password", encoding="utf-8")
+    (tmp_path / "vars.yml").write_text("hidden: no-such-word-anywhere\n", encoding="utf-8")
+    vault = [str(Path(sys.executable).with_name("ansible-vault")), "encrypt", "--vault-password-file", "password"]
+    subprocess.run([*vault, "vars.yml"], cwd=tmp_path, capture_output=True, check=True)
+    tasks = [{"name": "Tell", "ansible.builtin.debug": {"msg": "{{ hidden }}"}}]
+    play = [{"hosts": "localhost", "gather_facts": False, "vars_files": ["vars.yml"], "tasks": tasks}]
+    (tmp_path / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+    command = [str(warm_ansible() / "ansible-playbook"), "-i", "localhost,", "--vault-password-file", "password"]
+    done = subprocess.run([*command, "play.yml"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "no-such-word-anywhere" in done.stdout
+    kept = [path for path in Path(_compiled()).iterdir() if b"no-such-word-anywhere" in path.read_bytes()]
+    assert kept == []
+    assert any(Path(_compiled()).iterdir())

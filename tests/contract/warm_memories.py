@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import inspect
@@ -28,16 +29,16 @@ TEMPLATE_SETTINGS = (
 )
 
 
-def of_controller(folder: Path) -> None:
-    """Code and documents that Ansible's commands load, in a folder of their owner."""
+def for_controller(folder: Path) -> None:
+    """Let Ansible keep in the folder what it compiles and parses."""
     _collections(folder)
     _templates(folder)
     _documents(folder)
     _settings()
 
 
-def of_clients() -> None:
-    """What boto3's sessions and clients are made of."""
+def for_clients() -> None:
+    """Let botocore keep in memory what sessions and clients are made of."""
     _models()
     _events()
 
@@ -87,40 +88,37 @@ def _collections(folder: Path) -> None:
 
 
 def _templates(folder: Path) -> None:
-    """Ansible compiles each template in the process of the task that has it, and keeps nothing."""
+    """Ansible compiles each template in the process of the task that has it, and keeps nothing.
+
+    The code depends on the text, on these settings and on what the filters and tests in it are; those of one name are
+    taken to be the same in all runs.
+    """
     environment = importlib.import_module("jinja2.environment").Environment
     compile_template, compile_expression = environment.compile, environment.compile_expression
 
     def kept(self: Any, kind: str, source: str, make: Callable[[], Any]) -> Any:
-        # Nothing is computed beforehand where constants are not folded: the code depends on the text and these alone.
-        bits: Any = sys.modules[type(self).__module__]
-        context = bits._TemplateCompileContext.current(optional=True)
+        # Not imported here: that reads configuration, which is the client's.
+        jinja_bits: Any = sys.modules[type(self).__module__]
+        context = jinja_bits._TemplateCompileContext.current(optional=True)
         settings: list[Any] = [getattr(self, name) for name in TEMPLATE_SETTINGS]
-        settings += [sorted(self.extensions), bits._TemplateConfig.allow_embedded_templates]
+        settings += [sorted(self.extensions), jinja_bits._TemplateConfig.allow_embedded_templates]
         settings.append(context.escape_backslashes if context else None)
-        return fork_server.compiled(folder, "<template>", f"{kind}{settings!r}{source!s}", make)
+        return fork_server.compiled(folder, "<template>", f"\0{kind}{settings!r}{source!s}", make)
 
     def once(self: Any, source: Any, name: Any = None, filename: Any = None, *more: Any, **named: Any) -> Any:
         def make() -> Any:
             return compile_template(self, source, name, filename, *more, **named)
 
-        if (
-            type(self).__name__ != "AnsibleEnvironment"
-            or not isinstance(source, str)
-            or name
-            or filename
-            or more
-            or named
-        ):
-            return make()
-        return kept(self, "template", source, make)
+        plain = isinstance(source, str) and not (name or filename or more or named)
+        return kept(self, "template", source, make) if plain and _of_ansible(self) else make()
 
     def expression_once(self: Any, source: str, undefined_to_none: bool = True) -> Any:
-        if type(self).__name__ != "AnsibleEnvironment":
+        if not _of_ansible(self):
             return compile_expression(self, source, undefined_to_none)
         made: list[Any] = []
 
         def make() -> Any:
+            # compile_expression parses, and has the tree compiled by this.
             def remember(node: Any, *_rest: Any) -> Any:
                 made.append(compile_template(self, node))
                 return made[0]
@@ -139,6 +137,11 @@ def _templates(folder: Path) -> None:
     environment.compile, environment.compile_expression = once, expression_once
 
 
+def _of_ansible(environment: Any) -> bool:
+    """Whether Ansible's own templates are compiled by it, where no constant is computed beforehand."""
+    return type(environment).__name__ == "AnsibleEnvironment" and not environment.optimized
+
+
 def _settings() -> None:
     """The list of Ansible's settings is read once: it is the same for all, what they are set to is the client's."""
     manager = importlib.import_module("ansible.config.manager")
@@ -148,7 +151,7 @@ def _settings() -> None:
 
 
 def _documents(folder: Path) -> None:
-    """Ansible reads the files of a role with YAML in every run that has it, where each text has its line and column."""
+    """Ansible parses a role's files in every run; each text knows its file, line and column, by which it is kept."""
     library: Any = importlib.import_module("yaml")
     tags = importlib.import_module("ansible._internal._datatag._tags")
     load = library.load
@@ -157,26 +160,54 @@ def _documents(folder: Path) -> None:
         origin = tags.Origin.get_tag(data)
         if Loader.__name__ != "AnsibleLoader" or not isinstance(data, str) or not origin or not origin.path:
             return load(data, Loader)
-        said = f"yaml {origin!r} {tags.TrustedAsTemplate.is_tagged_on(data)} {data!s}"
-        return _kept(folder, said, lambda: load(data, Loader))
+        # What was decrypted stays in memory.
+        if tags.SourceWasEncrypted.is_tagged_on(data):
+            return load(data, Loader)
+        kept = _entry(folder, f"yaml {origin!r} {tags.TrustedAsTemplate.is_tagged_on(data)} {data!s}")
+        try:
+            return pickle.loads(kept.read_bytes())  # noqa: S301  # the folder is its server's own
+        except FileNotFoundError:
+            made, warned = _with_warnings(lambda: load(data, Loader))
+        # Each run warns of a key that stands twice.
+        if not warned:
+            _keep(kept, made)
+        return made
 
     library.load = once
 
 
-def _kept(folder: Path, said: str, make: Callable[[], Any]) -> Any:
-    """What was made of a text, a new object each time."""
-    kept = folder / hashlib.sha256(said.encode()).hexdigest()
-    if kept.exists():
-        return pickle.loads(kept.read_bytes())  # noqa: S301  # the folder is its server's own
-    made = make()
-    with tempfile.NamedTemporaryFile(dir=folder, prefix="part-", delete=False) as part:
-        part.write(pickle.dumps(made, protocol=5))
-    os.replace(part.name, kept)
-    return made
+def _with_warnings(load: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """What was loaded, and the warnings that Ansible showed meanwhile."""
+    display = importlib.import_module("ansible.utils.display").Display()
+    show, warned = display.warning, []
+
+    def warning(msg: str, *more: Any, **named: Any) -> None:
+        warned.append(msg)
+        show(msg, *more, **named)
+
+    display.warning = warning
+    try:
+        return load(), warned
+    finally:
+        del display.warning
+
+
+def _entry(folder: Path, said: str) -> Path:
+    """Where something of a text is kept; no text of Python begins like this, so that code has no entry in common."""
+    return folder / hashlib.sha256(b"\0" + said.encode()).hexdigest()
+
+
+def _keep(path: Path, made: Any) -> None:
+    """Keep it for the next process, where that is possible."""
+    with contextlib.suppress(OSError, RecursionError, TypeError, pickle.PicklingError):
+        content = pickle.dumps(made, protocol=5)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix="part-", delete=False) as part:
+            part.write(content)
+        os.replace(part.name, path)
 
 
 def _events() -> None:
-    """The names of botocore's events and whether a function may be called by them; both take inspection each time."""
+    """Names of botocore's events and whether a handler takes any keyword, which botocore finds anew each time."""
     hooks: Any = importlib.import_module("botocore.hooks")
     session = importlib.import_module("botocore.session")
     aliases: dict[str, str] = {}
@@ -188,7 +219,7 @@ def _events() -> None:
         if event_aliases is None:
             self._alias_name_cache = aliases
 
-    def asked_once(function: Any) -> Any:
+    def takes_keywords(function: Any) -> Any:
         code = getattr(function, "__code__", None)
         if code is None:
             return inspected(function)
@@ -196,6 +227,6 @@ def _events() -> None:
             takes[code] = inspected(function)
         return takes[code]
 
-    hooks.EventAliaser.__init__, hooks.accepts_kwargs = with_names, asked_once
+    hooks.EventAliaser.__init__, hooks.accepts_kwargs = with_names, takes_keywords
     # Most names are those of the handlers that each session has.
     session.Session()

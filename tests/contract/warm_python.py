@@ -1,4 +1,4 @@
-"""A Python interpreter for modules that run on this machine, which has imported boto3 and read EC2's model already.
+"""Python interpreters that start at once, since they are forked: for modules, Ansible's commands and some programs.
 
 ``sandbox/rootfs/usr/local/lib/sandbox/fork_server.py`` has how that works; this is the server for the controller.
 """
@@ -11,6 +11,7 @@ import importlib
 import os
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -43,9 +44,10 @@ def serve(path: str, compiled: str, more: Sequence[str]) -> None:
     fork_server.compile_once(Path(compiled))
     memories = importlib.import_module("warm_memories")
     if CONTROLLER[0] in more:
-        memories.of_controller(Path(compiled))
+        memories.for_controller(Path(compiled))
     else:
-        memories.of_clients()
+        # Ansible's commands make no clients, but for the inventory, which reads the one model that it needs.
+        memories.for_clients()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(64)
@@ -64,6 +66,7 @@ def _compiled() -> str:
 def warm_python(*more: str) -> str:
     """The path of an interpreter that starts at once; its server ends with this process. ``more`` is imported too."""
     folder = Path(tempfile.mkdtemp(prefix="warm-python-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "socket"
     log = folder / "log"
     with log.open("w") as stream:
@@ -89,8 +92,7 @@ def warm_python(*more: str) -> str:
 def warm_ansible() -> Path:
     """A folder of Ansible's commands whose processes are forked from one that has imported most of Ansible.
 
-    Their signals are not those of the process that was asked for: who ends one by anything but SIGKILL takes the
-    command of the environment itself.
+    No signal but SIGKILL reaches the forked process: a test that sends another takes the environment's own command.
     """
     python = Path(warm_python(*CONTROLLER))
     folder = python.parent / "bin"
@@ -103,13 +105,15 @@ def warm_ansible() -> Path:
 
 
 def main() -> None:
-    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with all of them: PATH has Ansible's commands,
+    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with three of them: PATH has Ansible's commands,
     TRAINIUM_WARM_PYTHON is the interpreter for modules and TRAINIUM_WARM_PCLUSTER that for ParallelCluster's library.
     """
     command, *arguments = sys.argv[1:]
     if command == "serve":
         serve(arguments[0], arguments[1], arguments[2:])
     else:
+        # What is to be done at the end is done then as well.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
         os.environ["TRAINIUM_WARM_PCLUSTER"] = warm_python(*PCLUSTER)
         os.environ["PATH"] = f"{warm_ansible()}:{os.environ['PATH']}"

@@ -1,12 +1,15 @@
 """Runs jobs at the same time, each with an /etc/hosts of its own, and prints as JSON how each ended.
 
-The jobs come as JSON on standard input: name, hosts (the file that stands in for /etc/hosts), and either torchrun (its
-options, for a process of all_reduce.py) or argv and env of each; the number that may run at once, and the name of the
-control, if there is one. What has not ended twenty seconds after the control hangs, however busy the machine is.
+The jobs come as JSON on standard input: name, hosts (the file that stands in for /etc/hosts), and either options of
+torchrun, for a process of all_reduce.py, or argv and env of a command; the number that may run at once, and the name of
+the control, if there is one. What has not ended twenty seconds after the control hangs, however busy the machine is.
+
+It runs in the environment that has PyTorch.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -23,14 +26,16 @@ from torch.distributed.run import config_from_args, parse_args
 
 LIMIT = 600
 GRACE = 20
+# Seconds for a launcher to end its workers.
+PATIENCE = 60
 CLONE_NEWNS = 0x20000
 # The bind mounts are seen in this mount namespace only. Names come from the file alone, as in a VPC without DNS; a
 # resolver makes up for some of the faults.
 MOUNT = 'mount --make-rprivate / && mount --bind "$0" /etc/hosts && mount --bind /dev/null /etc/resolv.conf'
 
 
-def torchrun(options: list[str]) -> None:
-    """What the command does, in this process and one forked from it: each would import PyTorch anew."""
+def run_torchrun(options: list[str]) -> None:
+    """What the command torchrun does, but its worker is forked: PyTorch is imported once, by this file."""
     config, _command, _arguments = config_from_args(parse_args([*options, all_reduce.__file__]))
     config.start_method = "fork"
     elastic_launch(config=config, entrypoint=all_reduce.main)()
@@ -43,7 +48,7 @@ class Job:
         self,
         name: str,
         hosts: str,
-        torchrun: list[str] | None = None,
+        options: list[str] | None = None,
         argv: list[str] | None = None,
         env: dict[str, str] | None = None,
     ) -> None:
@@ -53,14 +58,14 @@ class Job:
         self.limit = self.start + LIMIT
         self.process = os.fork()
         if self.process == 0:
-            self._become(hosts, torchrun, argv, env or {})
+            self._become(hosts, options or [], argv, env or {})
 
-    def _become(
-        self, hosts: str, options: list[str] | None, argv: list[str] | None, environment: dict[str, str]
-    ) -> None:
+    def _become(self, hosts: str, options: list[str], argv: list[str] | None, environment: dict[str, str]) -> None:
         """The job's own process; never returns."""
         code = 1
         try:
+            # A group of its own, all of which is ended with it.
+            os.setpgid(0, 0)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(self.log, 1)
             os.dup2(self.log, 2)
@@ -69,8 +74,8 @@ class Job:
             subprocess.run(["sh", "-c", MOUNT, hosts], check=True)
             os.environ.update(environment)
             if argv:
-                os.execvpe(argv[0], argv, os.environ)  # noqa: S606
-            torchrun(options or [])
+                os.execvp(argv[0], argv)  # noqa: S606
+            run_torchrun(options)
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -87,11 +92,23 @@ class Job:
         if hangs:
             if time.monotonic() < self.limit:
                 return None
-            os.kill(self.process, signal.SIGTERM)
-            os.waitpid(self.process, 0)
+            self._end()
         output = os.pread(self.log, os.fstat(self.log).st_size, 0).decode(errors="replace")
         result = "hangs" if hangs else "fails" if status else "works"
         return {"result": result, "seconds": seconds, "output": output[-1500:]}
+
+    def _end(self) -> None:
+        """End it and what it has started."""
+        os.kill(self.process, signal.SIGTERM)
+        until = time.monotonic() + PATIENCE
+        while not os.waitpid(self.process, os.WNOHANG)[0]:
+            if time.monotonic() > until:
+                os.killpg(self.process, signal.SIGKILL)
+                os.waitpid(self.process, 0)
+                return
+            time.sleep(0.1)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process, signal.SIGKILL)
 
 
 def main() -> None:

@@ -100,7 +100,10 @@ def merged(old: Any, new: Any) -> Any:
 
 @functools.cache
 def authority() -> str:
-    """A certificate, as every kubeconfig of EKS has one: without it each request reads all that the machine trusts."""
+    """A certificate that nothing checks, as this server speaks HTTP.
+
+    Every kubeconfig of EKS has one. Without it a client loads all that the machine trusts for each request.
+    """
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     made = subprocess.run([*command, "-subj", "/CN=test", "-keyout", "/dev/null"], capture_output=True, check=True)
     return base64.b64encode(made.stdout).decode()
