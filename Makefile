@@ -101,7 +101,7 @@ lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of i
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@# It checks the syntax of each playbook by a run of its own, forked as tests have it, and none of these needs an inventory.
-	ANSIBLE_INVENTORY=/dev/null $(BIN)/python tests/contract/warm_python.py run $(BIN)/ansible-lint --offline --strict
+	ANSIBLE_INVENTORY=/dev/null $(BIN)/python tests/contract/warm_python.py ansible $(BIN)/ansible-lint --offline --strict
 	$(BIN)/yamllint --strict .
 	$(BIN)/antsibull-docs lint-collection-docs --plugin-docs .
 	$(BIN)/antsibull-changelog lint
@@ -127,7 +127,6 @@ pictures-anew: setup ## run the playbooks on an empty account of the sandbox, an
 	$(BIN)/python docs/tools/pictures.py record
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
-	$(call have,openssl,openssl)
 	$(call have,iptables,iptables)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 

@@ -75,13 +75,17 @@ def test_what_is_compiled_once_depends_on_how_it_is_read(tmp_path: Path) -> None
     said = []
     for command in (warm_ansible() / "ansible-playbook", Path(sys.executable).with_name("ansible-playbook")):
         # The second takes what the first has kept.
+        kept = [len(list(Path(_compiled()).iterdir()))]
         for _time in range(2):
             asked = [str(command), "-i", "localhost,", "play.yml"]
             environment = {**os.environ, "ANSIBLE_NOCOLOR": "1"}
             done = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
             assert done.returncode == 2, done.stdout
+            kept.append(len(list(Path(_compiled()).iterdir())))
             # Some lines name the command itself.
             said.append([line for line in (done.stdout + done.stderr).splitlines() if "warm-python" not in line])
+        assert kept[1] == kept[2]
+        assert (kept[0] < kept[1]) == (command.parent == warm_ansible())
     assert said[0] == said[1] == said[2] == said[3]
     whole = "\n".join(said[0])
     for text in (r'"msg": "a\\tb"', r'"msg": "a\tb"', r'''"msg": "{{ 'a\\tb' }}"''', "play.yml:21:15"):

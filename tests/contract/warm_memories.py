@@ -177,24 +177,28 @@ def _documents(folder: Path) -> None:
 
 
 def _with_warnings(load: Callable[[], Any]) -> tuple[Any, list[str]]:
-    """What was loaded, and the warnings that Ansible showed meanwhile."""
+    """What was loaded, and what Ansible warned of meanwhile."""
     display = importlib.import_module("ansible.utils.display").Display()
-    show, warned = display.warning, []
+    warned: list[str] = []
 
-    def warning(msg: str, *more: Any, **named: Any) -> None:
-        warned.append(msg)
-        show(msg, *more, **named)
+    def noting(show: Callable[..., None]) -> Callable[..., None]:
+        def note(msg: str, *more: Any, **named: Any) -> None:
+            warned.append(msg)
+            show(msg, *more, **named)
 
-    display.warning = warning
+        return note
+
+    for kind in ("warning", "deprecated"):
+        setattr(display, kind, noting(getattr(display, kind)))
     try:
         return load(), warned
     finally:
-        del display.warning
+        del display.warning, display.deprecated
 
 
 def _entry(folder: Path, said: str) -> Path:
     """Where something of a text is kept; no text of Python begins like this, so that code has no entry in common."""
-    return folder / hashlib.sha256(b"\0" + said.encode()).hexdigest()
+    return folder / hashlib.sha256(b"\0" + said.encode(errors="surrogatepass")).hexdigest()
 
 
 def _keep(path: Path, made: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import importlib.util
 import os
 import shlex
 import shutil
@@ -105,8 +106,8 @@ def warm_ansible() -> Path:
 
 
 def main() -> None:
-    """``serve SOCKET COMPILED MODULE...``; ``run COMMAND...`` with three of them: PATH has Ansible's commands,
-    TRAINIUM_WARM_PYTHON is the interpreter for modules and TRAINIUM_WARM_PCLUSTER that for ParallelCluster's library.
+    """``serve SOCKET COMPILED MODULE...``; ``ansible COMMAND...`` with Ansible's commands in PATH, ``run COMMAND...``
+    also with TRAINIUM_WARM_PYTHON for modules and, where there is ParallelCluster's library, TRAINIUM_WARM_PCLUSTER.
     """
     command, *arguments = sys.argv[1:]
     if command == "serve":
@@ -114,8 +115,10 @@ def main() -> None:
     else:
         # What is to be done at the end is done then as well.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
-        os.environ["TRAINIUM_WARM_PCLUSTER"] = warm_python(*PCLUSTER)
+        if command == "run":
+            os.environ["TRAINIUM_WARM_PYTHON"] = warm_python()
+            if importlib.util.find_spec("pcluster"):
+                os.environ["TRAINIUM_WARM_PCLUSTER"] = warm_python(*PCLUSTER)
         os.environ["PATH"] = f"{warm_ansible()}:{os.environ['PATH']}"
         sys.exit(subprocess.run(arguments, check=False).returncode)
 

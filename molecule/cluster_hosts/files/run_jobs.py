@@ -38,7 +38,14 @@ def run_torchrun(options: list[str]) -> None:
     """What the command torchrun does, but its worker is forked: PyTorch is imported once, by this file."""
     config, _command, _arguments = config_from_args(parse_args([*options, all_reduce.__file__]))
     config.start_method = "fork"
-    elastic_launch(config=config, entrypoint=all_reduce.main)()
+    elastic_launch(config=config, entrypoint=work)()
+
+
+def work() -> None:
+    """The worker: a signal ends it, as one that was not forked from the launcher with its handlers."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    all_reduce.main()
 
 
 class Job:
@@ -56,6 +63,7 @@ class Job:
         self.log = os.memfd_create(name)
         self.start = time.monotonic()
         self.limit = self.start + LIMIT
+        self.stopped: float | None = None
         self.process = os.fork()
         if self.process == 0:
             self._become(hosts, options or [], argv, env or {})
@@ -74,41 +82,36 @@ class Job:
             subprocess.run(["sh", "-c", MOUNT, hosts], check=True)
             os.environ.update(environment)
             if argv:
+                # Which Python ignores, and a shell would go on ignoring.
+                for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                    signal.signal(number, signal.SIG_DFL)
                 os.execvp(argv[0], argv)  # noqa: S606
             run_torchrun(options)
             code = 0
         except BaseException:
             traceback.print_exc()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
             os._exit(code)
 
     def ended(self) -> dict[str, Any] | None:
-        """The result, or None while it runs within its time."""
+        """The result, or None while it runs; past its limit it is ended, and never waited for."""
         pid, status = os.waitpid(self.process, os.WNOHANG)
-        hangs = not pid
-        seconds = round(time.monotonic() - self.start, 1)
-        if hangs:
-            if time.monotonic() < self.limit:
-                return None
-            self._end()
-        output = os.pread(self.log, os.fstat(self.log).st_size, 0).decode(errors="replace")
-        result = "hangs" if hangs else "fails" if status else "works"
-        return {"result": result, "seconds": seconds, "output": output[-1500:]}
-
-    def _end(self) -> None:
-        """End it and what it has started."""
-        os.kill(self.process, signal.SIGTERM)
-        until = time.monotonic() + PATIENCE
-        while not os.waitpid(self.process, os.WNOHANG)[0]:
-            if time.monotonic() > until:
+        now = time.monotonic()
+        if not pid:
+            if now >= self.limit and self.stopped is None:
+                self.stopped = now
+                os.kill(self.process, signal.SIGTERM)
+            elif self.stopped is not None and now > self.stopped + PATIENCE:
                 os.killpg(self.process, signal.SIGKILL)
-                os.waitpid(self.process, 0)
-                return
-            time.sleep(0.1)
+            return None
+        # What it has left running.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
+        output = os.pread(self.log, os.fstat(self.log).st_size, 0).decode(errors="replace")
+        result = "hangs" if self.stopped is not None else "fails" if status else "works"
+        return {"result": result, "seconds": round(now - self.start, 1), "output": output[-1500:]}
 
 
 def main() -> None:

@@ -6,10 +6,8 @@ What its controllers would do, tests do themselves: they make pods and say how t
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import re
-import subprocess
 import threading
 import urllib.parse
 import uuid
@@ -24,6 +22,20 @@ Object = dict[str, Any]
 ROLE = yaml.safe_load((Path(__file__).parents[3] / "roles/eks_addons/files/researcher.yml").read_text())
 NOW = "2026-11-23T07:00:00Z"
 TOKEN = "a-token"
+# Every kubeconfig of EKS has one. Nothing checks this, as the server speaks HTTP; without it a client loads all that a
+# machine trusts, for each request. Its key was thrown away.
+CERTIFICATE = """
+-----BEGIN CERTIFICATE-----
+MIIBdjCCARugAwIBAgIUBhcaX/4aKc1AVdOkV6P1R4W/gXowCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjgwMzE4MDhaGA8yMTI2MTEwNDAzMTgw
+OFowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABBVI
+EghnjGRdqcTlTxEmBCl7f61Y9nDJidTATLQhR3xzCN1nHYtoM+9uSmmaWYDiXCrf
+7ZGpgNGuHtcWjtybBWyjUzBRMB0GA1UdDgQWBBSFD/wMKasPiqE9cCGe4FU/w3ff
+xDAfBgNVHSMEGDAWgBSFD/wMKasPiqE9cCGe4FU/w3ffxDAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0kAMEYCIQDzzQSYstLxeEhmkAlKmL1gQuTyRvuOaoB3
+28fpzXQOEgIhAKzGZvSjLI4L4PJHKoVht4FkYxtrJsBBSPq6hf+FbwFF
+-----END CERTIFICATE-----
+"""
 # Group and version, plural -> kind, and whether it is in a namespace.
 KINDS = {
     ("api/v1", "configmaps"): ("ConfigMap", True),
@@ -98,17 +110,6 @@ def merged(old: Any, new: Any) -> Any:
     return result
 
 
-@functools.cache
-def authority() -> str:
-    """A certificate that nothing checks, as this server speaks HTTP.
-
-    Every kubeconfig of EKS has one. Without it a client loads all that the machine trusts for each request.
-    """
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    made = subprocess.run([*command, "-subj", "/CN=test", "-keyout", "/dev/null"], capture_output=True, check=True)
-    return base64.b64encode(made.stdout).decode()
-
-
 class Cluster:
     """The server, and what is in it."""
 
@@ -165,7 +166,12 @@ class Cluster:
         # As JSON, which is YAML.
         url = f"http://127.0.0.1:{self.server.server_address[1]}"
         named = {
-            "clusters": {"cluster": {"server": url, "certificate-authority-data": authority()}},
+            "clusters": {
+                "cluster": {
+                    "server": url,
+                    "certificate-authority-data": base64.b64encode(CERTIFICATE.encode()).decode(),
+                }
+            },
             "users": {"user": {"token": TOKEN}},
             "contexts": {"context": {"cluster": "a", "user": "a"}},
         }

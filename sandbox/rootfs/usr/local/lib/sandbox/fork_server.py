@@ -208,7 +208,8 @@ def compiled(folder: Path, path: str, source: bytes | str, make: Callable[[], An
 
     Only who owns the folder can add to it; whoever reads it trusts the server as it is.
     """
-    kept = folder / hashlib.sha256(source if isinstance(source, bytes) else source.encode()).hexdigest()
+    text = source if isinstance(source, bytes) else source.encode(errors="surrogatepass")
+    kept = folder / hashlib.sha256(text).hexdigest()
     try:
         code = marshal.loads(kept.read_bytes())  # noqa: S302
     except OSError:
