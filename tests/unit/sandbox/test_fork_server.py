@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -172,3 +174,29 @@ def test_a_zip_file_is_compiled_once_for_each_text_and_errors_name_the_right_one
     assert compiled() == before + 1
     assert "KeyError" in fails("one.zip", "{}['a']\n")
     assert compiled() == before + 2
+
+
+def test_one_that_asks_for_nothing_keeps_nobody_waiting(server: Path, run: Run) -> None:
+    with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as wrong:
+        silent.connect(str(server))
+        wrong.connect(str(server))
+        wrong.sendall(b"12345678, and no streams")
+        assert run("-c", "pass", timeout=20).returncode == 0
+        assert wrong.recv(1) == b""
+
+
+def test_a_process_holds_no_pipe_of_another_client(server: Path, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(server))
+        socket.send_fds(asking, [(1000).to_bytes(8, "big")], [writing, writing, writing])
+        text = "import sys; print('here', flush=True); sys.stdin.read()"
+        argv = command(server, "-c", text)
+        other = subprocess.Popen(argv, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert other.stdout and other.stdout.readline() == "here\n"
+    os.close(writing)
+    assert select.select([reading], [], [], 60)[0] and os.read(reading, 1) == b""
+    os.close(reading)
+    assert other.poll() is None
+    other.communicate("")
+    assert other.returncode == 0

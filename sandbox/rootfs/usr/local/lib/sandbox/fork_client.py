@@ -2,25 +2,27 @@
 
     python -ES fork_client.py SOCKET [what an interpreter is given...]
 
-Site-packages are not needed for this (-S), and cost most of its start.
+It imports as little as it can, since it is started for each module: no site-packages (-S), and of sockets and systems
+the parts in C, of which everything else is made.
 """
 
-from __future__ import annotations
-
-import array
-import json
-import os
-import socket
+import _socket
+import posix
 import sys
 
 _program, server, *arguments = sys.argv
-link = socket.socket(socket.AF_UNIX)
+link = _socket.socket(_socket.AF_UNIX)
 try:
     link.connect(server)
 except OSError:
-    os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606
-asked = json.dumps([arguments, dict(os.environ), os.umask(0o22)]).encode()
-link.sendmsg([len(asked).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0, 1, 2]))])
+    posix.execv(sys.executable, [sys.executable, *arguments])
+# As the server reads them: the mask, the number of arguments, these and the variables.
+words = [b"%d" % posix.umask(0o22), b"%d" % len(arguments)]
+words += [word.encode(sys.getfilesystemencoding(), "surrogateescape") for word in arguments]
+words += [name + b"=" + value for name, value in posix.environ.items()]
+asked = b"\0".join(words)
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2))
+link.sendmsg([len(asked).to_bytes(8, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
 link.sendall(asked)
 answer = link.recv(16)
 sys.exit(int(answer) if answer else 1)

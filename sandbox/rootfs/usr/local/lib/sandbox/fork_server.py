@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import gc
 import hashlib
 import importlib
 import io
-import json
 import marshal
 import os
 import random
@@ -30,6 +30,7 @@ import struct
 import sys
 import tempfile
 import threading
+import time
 import types
 import zipimport
 from collections.abc import Callable, Iterable, Sequence
@@ -60,6 +61,8 @@ LIMITS = {
 }
 # What a client sends, in bytes, and how long it may take to, in seconds.
 LARGEST, PATIENCE = 4 << 20, 30
+# socket(7); the module socket has no name for it.
+SO_PEERGROUPS = 59
 
 
 def _execute(text: str, arguments: list[str]) -> None:
@@ -99,7 +102,7 @@ def _run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _become(client: int, user: int, group: int) -> None:
+def _become(client: int, user: int, group: int, groups: Sequence[int]) -> None:
     """The client's limits, priority, groups and user, as the kernel has them: nothing of it is the client's word."""
     with open(f"/proc/{client}/limits", encoding="ascii") as limits:
         for line in limits:
@@ -112,9 +115,7 @@ def _become(client: int, user: int, group: int) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
     if user == os.geteuid() and group == os.getegid():
         return
-    with open(f"/proc/{client}/status", encoding="ascii", errors="replace") as status:
-        groups = next(line for line in status if line.startswith("Groups:"))
-    os.setgroups([int(one) for one in groups.split()[1:]])
+    os.setgroups(list(groups))
     os.setresgid(group, group, group)
     os.setresuid(user, user, user)
 
@@ -129,21 +130,24 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", new)
 
 
-def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int, group: int) -> None:
+def _child(asked: bytes, streams: Sequence[int], groups: Sequence[int], client: int, user: int, group: int) -> None:
     """Become the process that was asked for; never returns."""
-    arguments, environment, mask = asked
     code = 1
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
         _open_streams()
+        mask, count, *words = asked.split(b"\0")
+        arguments = [os.fsdecode(word) for word in words[: int(count)]]
         # A folder that its user may not enter, as after sudo, is the client's all the same.
         os.chdir(f"/proc/{client}/cwd")
-        _become(client, user, group)
+        _become(client, user, group, groups)
         os.environ.clear()
-        os.environ.update(environment)
-        os.umask(mask)
+        for variable in words[int(count) :]:
+            name, _equals, value = variable.partition(b"=")
+            os.environb[name] = value
+        os.umask(int(mask))
         random.seed()
         # What was installed since the server started.
         importlib.invalidate_caches()
@@ -161,46 +165,84 @@ def _child(asked: Sequence[Any], streams: Sequence[int], client: int, user: int,
         os._exit(code & 0xFF)
 
 
-def _received(link: socket.socket, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count <= LARGEST:
-        part = link.recv(count - len(data))
-        if not part:
-            break
-        data += part
-    if len(data) != count:
-        os._exit(1)
-    return bytes(data)
+class _Client:
+    """One client of the server: it asks, a process is forked, and its end is told."""
 
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        link.setblocking(False)
+        self.who: tuple[int, int, int] = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        self.groups = array.array("I")
+        self.groups.frombytes(link.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, 1024))
+        self.until = time.monotonic() + PATIENCE
+        self.streams = array.array("i")
+        self.size = 0
+        self.asked = bytearray()
+        self.process = 0
+        self.ended = -1
 
-def _attend(link: socket.socket) -> None:
-    """One client: start what it asks for, tell how that ended, end it when the client dies; never returns."""
-    try:
-        link.settimeout(PATIENCE)
-        client, user, group = struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        size, control, _flags, _address = link.recvmsg(8, socket.CMSG_SPACE(3 * 4))
-        streams = array.array("i")
-        streams.frombytes(control[0][2][: 3 * 4])
-        asked = json.loads(_received(link, int.from_bytes(size, "big")))
-        link.setblocking(True)
-        child = os.fork()
-        if child == 0:
-            link.close()
-            os.setsid()
-            _child(asked, list(streams), client, user, group)
-        for stream in streams:
-            os.close(stream)
-        ended = os.pidfd_open(child)
-        ready, _writable, _failed = select.select([ended, link.fileno()], [], [])
-        if ended not in ready:
-            # The client was killed, and so is what it stood for.
-            os.killpg(child, signal.SIGKILL)
-        _pid, status = os.waitpid(child, 0)
+    def hear(self) -> bool:
+        """What the client sends; whether it has asked. Once it has, there is nothing to hear but that it is gone.
+
+        Raises OSError where it sends what it should not.
+        """
+        if self.process:
+            os.killpg(self.process, signal.SIGKILL)
+            raise ConnectionError
+        if not self.streams:
+            size, control, _flags, _address = self.link.recvmsg(8, socket.CMSG_SPACE(3 * 4))
+            if len(size) != 8 or not control:
+                raise ConnectionError
+            self.streams.frombytes(control[0][2][: 3 * 4])
+            self.size = int.from_bytes(size, "big")
+            return False
+        part = self.link.recv(1 << 16)
+        self.asked += part
+        if not part or self.size > LARGEST or len(self.asked) > self.size:
+            raise ConnectionError
+        return len(self.asked) == self.size
+
+    def start(self, others: Iterable[_Client], more: Iterable[Any]) -> None:
+        """Fork. The process has nothing of other clients: a pipe ends when all who have it are gone."""
+        try:
+            self.process = os.fork()
+        except OSError as error:
+            raise ConnectionError from error
+        if self.process == 0:
+            try:
+                for client in others:
+                    client.link.close()
+                    if client is not self:
+                        client.close()
+                for one in more:
+                    one.close()
+                os.setsid()
+                _child(bytes(self.asked), list(self.streams), self.groups, *self.who)
+            finally:
+                os._exit(1)
+        self.asked.clear()
+        self._close_streams()
+        self.ended = os.pidfd_open(self.process)
+
+    def tell(self) -> None:
+        """The process has ended."""
+        _pid, status = os.waitpid(self.process, 0)
         code = os.waitstatus_to_exitcode(status)
-        if ended in ready:
-            link.sendall(str(code if code >= 0 else 128 - code).encode())
-    finally:
-        os._exit(0)
+        # A client that is gone wants no answer.
+        with contextlib.suppress(OSError):
+            self.link.sendall(str(code if code >= 0 else 128 - code).encode())
+
+    def _close_streams(self) -> None:
+        for stream in self.streams:
+            os.close(stream)
+        self.streams = array.array("i")
+
+    def close(self) -> None:
+        self.link.close()
+        self._close_streams()
+        if self.ended >= 0:
+            os.close(self.ended)
+            self.ended = -1
 
 
 def compiled(folder: Path, path: str, source: bytes | str, make: Callable[[], Any]) -> Any:
@@ -245,24 +287,67 @@ def preload(modules: Iterable[str]) -> None:
         importlib.import_module(name)
 
 
+class _Server:
+    """All clients of a socket, in one loop: a process more for each would be copied, and go, as often."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.listener = listener
+        self.links: dict[int, _Client] = {}
+        self.processes: dict[int, _Client] = {}
+        self.poll = select.epoll()
+        listener.setblocking(False)
+        self.poll.register(listener, select.EPOLLIN)
+
+    def turn(self) -> None:
+        """Attend to whoever has something to say, for a second at most."""
+        for number, _event in self.poll.poll(1):
+            if number == self.listener.fileno():
+                self._accept()
+            elif number in self.processes:
+                self._drop(self.processes[number])
+            elif number in self.links:
+                self._hear(self.links[number])
+        now = time.monotonic()
+        for client in [one for one in self.links.values() if not one.process and now > one.until]:
+            self._drop(client)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            client = _Client(self.listener.accept()[0])
+            self.links[client.link.fileno()] = client
+            self.poll.register(client.link, select.EPOLLIN)
+
+    def _hear(self, client: _Client) -> None:
+        try:
+            if not client.hear():
+                return
+            client.start(list(self.links.values()), (self.listener, self.poll))
+        except BlockingIOError:
+            return
+        except OSError:
+            self._drop(client)
+            return
+        self.processes[client.ended] = client
+        self.poll.register(client.ended, select.EPOLLIN)
+
+    def _drop(self, client: _Client) -> None:
+        """Forget a client; the process of one that is gone was killed."""
+        if client.process:
+            self.poll.unregister(client.ended)
+            del self.processes[client.ended]
+            client.tell()
+        self.poll.unregister(client.link)
+        del self.links[client.link.fileno()]
+        client.close()
+
+
 def serve(listener: socket.socket, goes_on: Callable[[], bool]) -> None:
-    """Fork for each client, as long as ``goes_on`` says so, which is asked once a second."""
+    """Fork for each client, as long as ``goes_on`` says so, which is asked at least once a second."""
     # Collections of garbage in the children neither look through all this nor copy it.
     gc.freeze()
-    # Nobody waits for those who attend.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    listener.settimeout(1)
+    server = _Server(listener)
     while goes_on():
-        try:
-            link, _address = listener.accept()
-        except TimeoutError:
-            continue
-        link.setblocking(True)
-        if os.fork() == 0:
-            listener.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _attend(link)
-        link.close()
+        server.turn()
 
 
 def main() -> None:
