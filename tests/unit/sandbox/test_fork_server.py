@@ -180,7 +180,7 @@ def test_one_that_asks_for_nothing_keeps_nobody_waiting(server: Path, run: Run) 
     with socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as wrong:
         silent.connect(str(server))
         wrong.connect(str(server))
-        wrong.sendall(b"12345678, and no streams")
+        wrong.sendall((9).to_bytes(8, "big"))  # and no streams
         assert run("-c", "pass", timeout=20).returncode == 0
         assert wrong.recv(1) == b""
 
