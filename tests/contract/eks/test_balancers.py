@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -206,6 +207,11 @@ def test_who_may_not_look_at_load_balancers_is_told_so_where_it_matters(world: W
     (said,) = done["warnings"]
     assert "not authorized to perform: elasticloadbalancing:DescribeLoadBalancers" in str(said)
     world.classic.delete_load_balancer(LoadBalancerName="a1")
+    # Its interfaces stay a while, of which whoever may not look at load balancers knows nothing.
+    until = time.monotonic() + 60
+    while any("ELB" in one["Description"] for one in world.ec2.describe_network_interfaces()["NetworkInterfaces"]):
+        assert time.monotonic() < until
+        time.sleep(0.1)
     done = world.teardown()
     assert not done.get("failed"), done["msg"]
     assert "warnings" not in done
