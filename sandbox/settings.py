@@ -100,8 +100,10 @@ def _parallelcluster() -> str:
     """The environment of the tests has the library of ParallelCluster; without it the role makes one of its own."""
     if not importlib.util.find_spec("pcluster"):
         return ""
-    why = "# The library of ParallelCluster is in the environment of the sandbox itself."
-    return f"{why}\nparallelcluster_python: {sys.executable}\n"
+    return f"""# The sandbox's own environment has ParallelCluster's library, and molecule has it imported already.
+parallelcluster_python: >-
+  {{{{ lookup('ansible.builtin.env', 'TRAINIUM_WARM_PCLUSTER') or {json.dumps(sys.executable)} }}}}
+"""
 
 
 def _manifest(name: str) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import inspect
-import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,7 +90,8 @@ def _templates(folder: Path) -> None:
     The code depends on the text, on these settings and on what the filters and tests in it are; those of one name are
     taken to be the same in all runs.
     """
-    environment = importlib.import_module("jinja2.environment").Environment
+    jinja = importlib.import_module("jinja2.environment")
+    environment = jinja.Environment
     compile_template, compile_expression = environment.compile, environment.compile_expression
 
     def kept(self: Any, kind: str, source: str, make: Callable[[], Any]) -> Any:
@@ -132,7 +130,7 @@ def _templates(folder: Path) -> None:
 
         code = kept(self, "expression", source, make)
         template = self.template_class.from_code(self, code, self.make_globals(None), None)
-        return importlib.import_module("jinja2.environment").TemplateExpression(template, undefined_to_none)
+        return jinja.TemplateExpression(template, undefined_to_none)
 
     environment.compile, environment.compile_expression = once, expression_once
 
@@ -163,14 +161,16 @@ def _documents(folder: Path) -> None:
         # What was decrypted stays in memory.
         if tags.SourceWasEncrypted.is_tagged_on(data):
             return load(data, Loader)
-        kept = _entry(folder, f"yaml {origin!r} {tags.TrustedAsTemplate.is_tagged_on(data)} {data!s}")
+        # No text of Python begins like this, so that code has no entry in common.
+        kept = fork_server.entry(folder, f"\0yaml {origin!r} {tags.TrustedAsTemplate.is_tagged_on(data)} {data!s}")
         try:
             return pickle.loads(kept.read_bytes())  # noqa: S301  # the folder is its server's own
         except FileNotFoundError:
             made, warned = _with_warnings(lambda: load(data, Loader))
         # Each run warns of a key that stands twice.
         if not warned:
-            _keep(kept, made)
+            with contextlib.suppress(RecursionError, TypeError, pickle.PicklingError):
+                fork_server.keep(kept, pickle.dumps(made, protocol=5))
         return made
 
     library.load = once
@@ -194,20 +194,6 @@ def _with_warnings(load: Callable[[], Any]) -> tuple[Any, list[str]]:
         return load(), warned
     finally:
         del display.warning, display.deprecated
-
-
-def _entry(folder: Path, said: str) -> Path:
-    """Where something of a text is kept; no text of Python begins like this, so that code has no entry in common."""
-    return folder / hashlib.sha256(b"\0" + said.encode(errors="surrogatepass")).hexdigest()
-
-
-def _keep(path: Path, made: Any) -> None:
-    """Keep it for the next process, where that is possible."""
-    with contextlib.suppress(OSError, RecursionError, TypeError, pickle.PicklingError):
-        content = pickle.dumps(made, protocol=5)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix="part-", delete=False) as part:
-            part.write(content)
-        os.replace(part.name, path)
 
 
 def _events() -> None:

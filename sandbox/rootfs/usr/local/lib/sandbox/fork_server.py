@@ -245,25 +245,32 @@ class _Client:
             self.ended = -1
 
 
+def entry(folder: Path, text: bytes | str) -> Path:
+    """Where that is kept which was made of a text."""
+    data = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+    return folder / hashlib.sha256(data).hexdigest()
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write an entry; where the folder is another user's or has no room, it is made again the next time."""
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix="part-", delete=False) as part:
+            part.write(content)
+        os.chmod(part.name, 0o644)
+        os.replace(part.name, path)
+
+
 def compiled(folder: Path, path: str, source: bytes | str, make: Callable[[], Any]) -> Any:
     """The code of a file, as ``make`` compiles it, once for each text of source.
 
     Only who owns the folder can add to it; whoever reads it trusts the server as it is.
     """
-    text = source if isinstance(source, bytes) else source.encode(errors="surrogatepass")
-    kept = folder / hashlib.sha256(text).hexdigest()
+    kept = entry(folder, source)
     try:
         code = marshal.loads(kept.read_bytes())  # noqa: S302
     except OSError:
         code = make()
-        try:
-            with tempfile.NamedTemporaryFile(dir=folder, prefix="part-", delete=False) as part:
-                part.write(marshal.dumps(code))
-            os.chmod(part.name, 0o644)
-            os.replace(part.name, kept)
-        except OSError:
-            # Of another user, or no room: it is compiled again the next time.
-            return code
+        keep(kept, marshal.dumps(code))
     # It lay elsewhere.
     zip_files: Any = zipimport
     zip_files._imp._fix_co_filename(code, path)
