@@ -75,7 +75,7 @@ teardown: setup-sandbox ## delete everything that the demo made, and stop the sa
 
 # The sandbox comes first, since two that install Debian packages are in each other's way. Roles wait for their hosts now and
 # then, and that time goes to what needs no host and keeps no time. Hosts take processors for as long as they live, so the
-# other tests come when they have gone, and the end-to-end way alone: its trainings take every processor.
+# other tests come when they have gone. The end-to-end way waits for hosts as well, and leaves that time to the training script.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
@@ -83,8 +83,7 @@ test: setup ## what CI runs beside publish-check
 	$(call have,ld,binutils)
 	$(call have,chromedriver,chromium chromium-driver)
 	$(MAKE) --jobs 2 --output-sync=target molecule-and-unit lint-and-sanity
-	$(MAKE) scripts
-	$(MAKE) end-to-end
+	$(MAKE) --jobs 2 --output-sync=target scripts end-to-end
 
 .PHONY: molecule-and-unit lint-and-sanity
 # One after the other: with two jobs a make would begin the next as soon as lint and sanity are done.

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from sandbox import lifecycle, machine, settings
+from sandbox import lifecycle, machine, packages, settings
 from sandbox.account import api
 from sandbox.account import environment as account
 from sandbox.errors import SandboxError
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("up", help="start it; does nothing where it runs")
     commands.add_parser("down", help="stop it and remove hosts, networks and mounts; caches stay")
     commands.add_parser("purge", help="down, and delete the whole folder if 'up' made it: caches and reports as well")
+    commands.add_parser("packages", help="make PyTorch ready for hosts that import it from a mount, as molecule's do")
     commands.add_parser("status", help="what runs; exit code 1 where it is not up")
     logs = commands.add_parser("logs", help="print a log")
     logs.add_argument("name", nargs="?", default="reconciler", choices=LOGS)
@@ -115,6 +116,9 @@ def run(options: argparse.Namespace, paths: Paths) -> int:
         print(lifecycle.down(paths))
     elif options.command == "purge":
         print(lifecycle.purge(paths))
+    elif options.command == "packages":
+        machine.become_root()
+        print(packages.make(paths))
     elif options.command == "status":
         machine.become_root()
         text, complete = lifecycle.status(paths)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from sandbox import parallelcluster, standins
+from sandbox import packages, parallelcluster, standins
 from sandbox.commands import run
 from sandbox.errors import SandboxError
 from sandbox.image import suite, tag
@@ -190,6 +190,9 @@ class Hosts:
             options += ["--cap-add", CAPABILITIES, "--security-opt", "unmask=ALL"]
             # What sandbox-python.service imports beforehand, for those who ask it in place of the interpreter.
             options += ["--volume", f"{ansible()}:/usr/local/lib/sandbox/ansible:ro"]
+            ready = packages.folder(self.paths)
+            ready.mkdir(parents=True, exist_ok=True)
+            options += ["--volume", f"{ready}:{packages.ON_HOST}:ro"]
             # The file systems of EFS and FSx, which outlive the hosts.
             for service in ("efs", "fsx"):
                 folder = self.paths.shared(service)

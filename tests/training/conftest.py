@@ -60,7 +60,8 @@ def python() -> Path:
         """What hosts of the sandbox have; the sandbox has downloaded the wheels already, where it is up."""
         wheels = ["--find-links", str(REPOSITORY / ".sandbox" / "cache" / "mirror" / "wheels")]
         further = shlex.split(os.environ.get("TRAINIUM_SANDBOX_PIP_ARGS", ""))
-        pip = [str(python), "-m", "pip", "install", "--quiet", *wheels, *further]
+        # Of PyTorch a tenth is ever imported.
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", *wheels, *further]
         subprocess.run([*pip, "--requirement", str(REQUIREMENTS)], check=True)
 
     return environment("torch-venv", REQUIREMENTS.read_text(encoding="utf-8"), install)

@@ -57,7 +57,8 @@ def stand_in_for_python(python: Path, folder: Path) -> None:
 
 def install(python: Path, requirements: list[str], pip_arguments: str) -> None:
     """Install torch, torch_xla and these into the environment of ``python``."""
-    pip = [str(python), "-m", "pip", "install", "--quiet", *shlex.split(pip_arguments)]
+    # Of PyTorch a tenth is ever imported.
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", *shlex.split(pip_arguments)]
     # A cache would keep another 900 MB.
     subprocess.run([*pip, "--no-cache-dir", "--no-deps", *PACKAGES], check=True)
     subprocess.run([*pip, *FURTHER, *requirements], check=True)

@@ -105,6 +105,24 @@ def test_compiling_is_checked_by_its_line_and_its_code(
     assert (job.folder / "end").read_text() == f"7 {code}\n"
 
 
+@pytest.mark.parametrize(("failures", "waits"), [(0, 0), (3, 1)])
+def test_why_a_node_failed_is_read_before_srun_ends_the_job(tmp_path: Path, failures: int, waits: int) -> None:
+    """srun passes on nothing more once it knows that a node has failed: the reason gets a second before."""
+    job = Job(tmp_path, {"compile": {"enabled": True}})
+    stub = tmp_path / "bin" / "sleep"
+    stub.parent.mkdir()
+    stub.write_text(f"#!/bin/sh\necho \"$1\" >> '{tmp_path}/slept'\n")
+    stub.chmod(0o755)
+    (tmp_path / "slept").touch()
+    path = f"{stub.parent}:{os.environ['PATH']}"
+    says = f"Total failed compilations: {failures}"
+    for step in ("0", ""):
+        done = job.run("job.sh", "compile", PATH=path, SLURM_STEP_ID=step, SAYS=says)
+        assert done.returncode == (failures > 0), done.stdout
+    # Without srun nobody ends it.
+    assert (tmp_path / "slept").read_text() == "1\n" * waits
+
+
 @pytest.mark.parametrize(("version", "code"), [("2.9.0.2.13.26312", 0), ("2.14.3.0.17", 1)])
 def test_torchneuron_is_not_compiled_for_xla(tmp_path: Path, version: str, code: int) -> None:
     """Where a lock file or an image of one's own made the environment, the role does not know which one it has."""
