@@ -92,7 +92,7 @@ def _scripts(value: Any, rule: Rule) -> str:
         return ""
     return (
         f"{rule['variable']} maps file names (letters, digits, dot, dash, underscore) to texts of scripts that begin "
-        f"with #!, but {', '.join(wrong)} is not like that; correct it."
+        f"with #!, but {shown(', '.join(wrong))} is not like that; correct it."
     )
 
 

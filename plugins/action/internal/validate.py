@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from inspect import signature
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from ansible.errors import AnsibleActionFail, AnsibleUndefinedVariable
+from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.dataloader import DataLoader
@@ -23,11 +24,33 @@ Item = dict[str, Any]
 # Of the tables, those keys that are conditions.
 SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed", "credentials")
 
+# The key of a rule that could not be templated.
+BROKEN = "broken"
+
 ACTION = "trainium.cluster.internal.validate"
 # Since ansible-core 2.19 a text is a template only where it is said to be one.
 TRUSTED = (
     {"trusted_as_template": True} if "trusted_as_template" in signature(DataLoader.load_from_file).parameters else {}
 )
+
+
+def _plainly(message: str) -> str:
+    """What the validator says, on one line and without what conversion to another type has met in Ansible's classes."""
+    text = re.sub(r"and we were unable to convert to (\w+): .*", r"and has to be of type \1", message, flags=re.DOTALL)
+    text = re.sub(r"^argument '(\w+)' is of type", r"\1 is of type", text)
+    text = re.sub(r"^Elements value for option '(\w+)' is of type", r"an element of \1 is of type", text)
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _templated(templar: Any, rules: list[Item]) -> list[Item]:
+    """Rules without templates; one whose template falls over a value is what Ansible says of it, by BROKEN."""
+    found: list[Item] = []
+    for rule in rules:
+        try:
+            found.append(templar.template(rule))
+        except AnsibleError as error:
+            found.append({"variable": str(rule.get("variable")), BROKEN: " ".join(str(error).split())})
+    return found
 
 
 class ActionModule(ActionBase):
@@ -53,7 +76,9 @@ class ActionModule(ActionBase):
         if arguments["roles"]:
             for role in arguments["roles"]:
                 templar = templar_of(self._templar, role, variables)
-                mine = {**self._defaults, **templar.template(self._arguments_of(role))}
+                arguments_of_role = self._arguments_of(role)
+                rules = _templated(templar, arguments_of_role.pop("rules", []))
+                mine = {**self._defaults, **templar.template(arguments_of_role), "rules": rules}
                 more = self._refused(ROLES / role, role, mine, templar, variables)
                 refused += [one for one in more if one not in refused]
         elif self._task._role is None:
@@ -72,17 +97,27 @@ class ActionModule(ActionBase):
     def _arguments_of(self, role: str) -> Item:
         """Those of the one task by which a role checks its variables, as templates."""
         tasks = self._loader.load_from_file(str(ROLES / role / "tasks/validate.yml"), **TRUSTED)
-        found: Item = tasks[0][ACTION]
-        return found
+        return dict(tasks[0][ACTION])
+
+    @classmethod
+    def finalize_task_arg(cls, name: str, value: Any, templar: Any, context: Any) -> Any:
+        """Since ansible-core 2.19: what a rule falls over may be what another refuses, so that not all end with it."""
+        if name == "rules" and isinstance(value, list):
+            return _templated(templar, value)
+        return super().finalize_task_arg(name, value, templar, context)
 
     def _refused(self, folder: Path, role: str, arguments: Item, templar: Any, variables: Item) -> list[str]:
         specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
         options = specs["main"].get("options") or {}
-        values, refused = self._typed(options, arguments["late"], role, templar, variables)
+        broken: dict[str, str] = {}
+        values, refused = self._typed(options, arguments["late"], role, templar, variables, broken)
         known = {name for spec in specs.values() for name in spec.get("options") or {}}
         refused += self._unknown(folder, variables, known, arguments["beside"], boolean(arguments["reserved"]))
         host = "the image" if variables.get("trainium_image_system") else str(variables.get("inventory_hostname"))
         for rule in plain(arguments["rules"]):
+            if BROKEN in rule:
+                broken[rule["variable"]] = rule[BROKEN]
+                continue
             rule.update({key: boolean(rule[key], strict=False) for key in SWITCHES if key in rule})
             name = str(rule.get("variable"))
             if not rule.get("when", True) or any(f"{name} " in f"{one} " for one in refused):
@@ -93,12 +128,19 @@ class ActionModule(ActionBase):
                 sentence = refusal(rule, rule["value"] if "value" in rule else values[name], host)
             except ValueError as error:
                 raise AnsibleActionFail(f"{error}.") from error
+            except (AttributeError, KeyError, TypeError) as error:
+                # Of a value of another type.
+                broken[name] = str(error)
+                continue
             if sentence and sentence not in refused:
                 refused.append(sentence)
+        if broken and not refused:
+            found = "; ".join(f"{name} ({error.rstrip('.')})" for name, error in broken.items())
+            raise AnsibleActionFail(f"The role {role} cannot check {found}.")
         return refused
 
     def _typed(
-        self, options: Item, late: list[str], role: str, templar: Any, variables: Item
+        self, options: Item, late: list[str], role: str, templar: Any, variables: Item, broken: dict[str, str]
     ) -> tuple[Item, list[str]]:
         """The role's variables in the types of its argument specs, and a sentence for each that has another type."""
         values: Item = {}
@@ -111,6 +153,9 @@ class ActionModule(ActionBase):
                 # Such as the first of the group head, before there are nodes.
                 if name not in late:
                     raise
+            except AnsibleError as error:
+                # It follows from another, which has a wrong value.
+                broken[name] = " ".join(str(error).split())
         known = {name: option for name, option in options.items() if name in values or not option.get("required")}
         checked = ArgumentSpecValidator(known).validate(values)
         # Of a dictionary with keys of its own the validator returns every key, also those that nobody has set.
@@ -118,7 +163,7 @@ class ActionModule(ActionBase):
         typed = {name: checked.validated_parameters[name] for name in plain_types & values.keys()}
         return (
             {**values, **typed},
-            [f"A variable of the role {role} is wrong: {message}." for message in checked.error_messages],
+            [f"A variable of the role {role} is wrong: {_plainly(message)}." for message in checked.error_messages],
         )
 
     @staticmethod

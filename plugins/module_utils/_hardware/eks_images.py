@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import shown
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk import NeuronSdkError, numbers
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
     DRIVER_NEEDS_RUNTIME,
@@ -46,7 +47,9 @@ def _sdk(sdk: str) -> Release:
     found = next((release for release in RELEASES if release.sdk == sdk), None)
     if found is None:
         known = ", ".join(release.sdk for release in RELEASES)
-        raise NeuronSdkError(f"Neuron SDK {sdk} is not one that this collection knows ({known}): take one of those")
+        raise NeuronSdkError(
+            f"neuron_sdk_version is '{shown(sdk)}', which is not one that this collection knows: take one of {known}"
+        )
     return found
 
 
@@ -84,7 +87,10 @@ def check_release(version: str, sdk: str, kubernetes: str) -> None:
     """Refuse a release of the image whose driver does not fit an SDK, or which is for another Kubernetes."""
     match, release = VERSION.fullmatch(version), _sdk(sdk)
     if not match:
-        raise NeuronSdkError(f"'{version}' is no release of EKS's images: use one such as 1.34.9-20260625")
+        raise NeuronSdkError(
+            f"eks_cluster_release_version is '{shown(version)}', which is no release of EKS's images: use one such as "
+            "1.34.9-20260625"
+        )
     if match["minor"] != kubernetes:
         raise NeuronSdkError(
             f"The image {version} is for Kubernetes {match['minor']} and the cluster has {kubernetes}: take another"

@@ -18,7 +18,9 @@ from sandbox.emulator.eks import clusters
 from sandbox.emulator.launch import lifecycle
 from sandbox.emulator.market import prices
 from sandbox.emulator.server import calls, guard, hosts, names, streams
+from sandbox.emulator.server.lag import LAG
 from sandbox.emulator.server.protocol import Start, answer, answer_error, answer_json
+from sandbox.emulator.server.weather import WEATHER, cut
 from sandbox.emulator.services import ecr, sessions
 
 LOG = logging.getLogger("emulator")
@@ -83,16 +85,19 @@ class Application:
     def serve(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
         """One call of the AWS API, with latency and fault."""
         time.sleep(state.LATENCY["seconds"])
-        fault = faults.meeting(entry)
+        fault = faults.meeting(entry) or WEATHER.draw(entry["service"], entry["action"])
         if fault:
             time.sleep(float(fault.get("delay") or 0))
         if fault and fault.get("late"):
             return self.failing_late(environ, start, entry, fault)
-        if not fault or not (fault.get("code") or fault.get("body")):
+        if not fault or not (fault.get("code") or fault.get("body") or fault.get("cut")):
             return self.guarded(environ, start, entry)
         if fault.get("after"):
             # The call does its work, and its answer is lost.
             self.guarded(environ, lambda *_: None, entry)
+        if fault.get("cut"):
+            start("200 Cut", [])
+            return cut(environ)
         if fault.get("body"):
             return answer(start, f"{fault.get('status') or 200} Answer", "text/html", str(fault["body"]).encode())
         message = str(fault.get("message") or "Injected by the sandbox.")
@@ -118,7 +123,7 @@ class Application:
 
         service, action, body = entry["service"], entry["action"], environ["wsgi.input"].getvalue()
         region = signer(environ)[1]
-        refused = regions.refusal(region, service) or policy.refusal(environ, entry, body)
+        refused = regions.refusal(region, service) or policy.refusal(environ, entry, body) or LAG.refusal(entry)
         if refused:
             return answer_error(environ, start, service, *refused)
         if (service, action) == ("imagebuilder", "GET /GetImage"):
@@ -136,8 +141,13 @@ class Application:
         if "html" in kind and seen["status"][0] in "45" and service != "s3":
             LOG.warning("%s:%s was answered with %s", service, action, seen["status"])
             return answer_error(environ, start, service, 400, "UnsupportedOperation", unknown)
-        start(seen["status"], seen["headers"])
-        return [answered]
+        LAG.made(entry, seen["status"], answered)
+        shown = LAG.without(entry, answered)
+        headers = [
+            (key, str(len(shown)) if key.lower() == "content-length" else value) for key, value in seen["headers"]
+        ]
+        start(seen["status"], headers)
+        return [shown]
 
     def control(self, environ: dict[str, Any], body: bytes, start: Start) -> list[bytes]:
         """The control API; an unknown path or a body without a needed field is answered with 400."""
@@ -194,9 +204,10 @@ def _control(path: str, method: str, body: Any) -> Any:
         state.CALLS.clear()
     elif path == "clear":
         state.clear()
-    elif path == "latency":
-        state.LATENCY["seconds"] = float(body["seconds"])
-        return state.LATENCY
+        WEATHER.clear()
+        LAG.clear()
+    elif path in ("latency", "weather", "lag"):
+        return _weather(path, method, body)
     elif path == "faults":
         return _faults(method, body)
     elif path == "capacity":
@@ -235,6 +246,19 @@ def _faults(method: str, body: Any) -> list[dict[str, Any]]:
         fault = {**body, "action": body["action"], "times": 1 if times is None else int(times), "skip": skip}
         state.FAULTS.append(fault)
     return state.FAULTS
+
+
+def _weather(path: str, method: str, body: Any) -> dict[str, Any]:
+    """How long calls take, how they fare, and how long EC2 does not show what was made; what was met so far."""
+    weather: Any = WEATHER if path == "weather" else LAG
+    if path == "latency":
+        state.LATENCY["seconds"] = float(body["seconds"])
+        return state.LATENCY
+    if method == "POST":
+        weather.change(body)
+    elif method == "DELETE":
+        weather.clear()
+    return dict(WEATHER.met)
 
 
 def _capacity(method: str, body: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,81 @@
+"""A share of all calls fares as calls do on a bad day: throttled, failed, cut off, answered by something else, late.
+
+What a call meets depends on the seed, its action and how many of that action came before, so that runs can be repeated.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+# What a call may meet. ``lost``: it does its work, and then the connection is cut; ``cut``: it does not.
+KINDS = ("throttled", "failed", "unavailable", "html", "lost", "cut", "late")
+# Codes by service, with the HTTP status; '' is every other service. In that order: throttled, failed, unavailable.
+CODES = {
+    "ec2": (("RequestLimitExceeded", 503), ("InternalError", 500), ("Unavailable", 503)),
+    "s3": (("SlowDown", 503), ("InternalError", 500), ("ServiceUnavailable", 503)),
+    "": (("ThrottlingException", 400), ("InternalFailure", 500), ("ServiceUnavailable", 503)),
+}
+PAGE = "<html><head><title>502 Bad Gateway</title></head><body>A proxy says this.</body></html>"
+
+
+class Weather:
+    """The weather of all calls; none while ``share`` is 0."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        self.share, self.seed, self.late = 0.0, "", 0.0
+        self.kinds: tuple[str, ...] = KINDS
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self.met: Counter[str] = Counter()
+
+    def change(self, body: dict[str, Any]) -> None:
+        """``share`` of 1, ``seed``, ``late`` as the most seconds of a late answer, and ``kinds`` if not all.
+
+        Raises ValueError for a kind that is not known.
+        """
+        kinds = tuple(body.get("kinds") or KINDS)
+        if unknown := set(kinds) - set(KINDS):
+            raise ValueError(f"no such weather: {', '.join(sorted(unknown))}")
+        with self._lock:
+            self.clear()
+            self.share, self.seed = float(body["share"]), str(body.get("seed", ""))
+            self.late, self.kinds = float(body.get("late", 0)), kinds
+
+    def draw(self, service: str, action: str) -> dict[str, Any] | None:
+        """A fault in the form of those of the control API, with ``cut`` beside; None for a call that fares well."""
+        with self._lock:
+            if not self.share:
+                return None
+            self._seen[(service, action)] += 1
+            chance = random.Random(f"{self.seed} {service} {action} {self._seen[(service, action)]}")  # noqa: S311
+            if chance.random() >= self.share:
+                return None
+            kind = chance.choice(self.kinds)
+            self.met[kind] += 1
+            seconds = chance.uniform(0, self.late)
+        if kind == "late":
+            return {"delay": seconds}
+        if kind in ("lost", "cut"):
+            return {"cut": True, "after": kind == "lost"}
+        if kind == "html":
+            return {"body": PAGE, "status": 502}
+        code, status = CODES.get(service, CODES[""])[KINDS.index(kind)]
+        return {"code": code, "status": status, "message": "Injected by the sandbox."}
+
+
+WEATHER = Weather()
+
+
+def cut(environ: dict[str, Any]) -> list[bytes]:
+    """End the connection without an answer."""
+    with suppress(OSError):
+        environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+    return []

@@ -1,0 +1,151 @@
+"""``make faults``: whether a cluster survives what goes wrong around it.
+
+ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 30". A run that was ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.contract.conftest import Api
+from tests.faults import calls, inputs, kills, results
+from tests.faults.world import BACKENDS, World
+
+CAMPAIGNS = ("inputs", "kills", "calls")
+# How many tries of each, in all backends together.
+COUNTS = {"inputs": 500, "kills": 300, "calls": 60}
+TRIES: dict[str, Callable[[World, kills.Undisturbed, str, Callable[[str], None]], int]] = {
+    "kills": kills.attempt,
+    "calls": calls.attempt,
+}
+SAYING = threading.Lock()
+
+
+def say(text: str) -> None:
+    with SAYING:
+        print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--campaign", nargs="+", choices=CAMPAIGNS, default=CAMPAIGNS, help="which (all)")
+    parser.add_argument("--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="of kills and calls (all)")
+    parser.add_argument("--seed", type=int, default=1, help="another one draws other faults (%(default)s)")
+    parser.add_argument(
+        "--count", type=int, help="how many tries of each campaign; by default what docs/faults.md says"
+    )
+    parser.add_argument("--minutes", type=float, default=120, help="when to end (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at the same time (%(default)s)")
+    parser.add_argument("--only", help="the seed of one try, as it stands in docs/faults.json")
+    parser.add_argument("--write", action="store_true", help="put the results into docs/faults.md")
+    return parser.parse_args()
+
+
+def of_inputs(book: results.Book, count: int) -> None:
+    """Wrong and hostile values of all roles, and what is said to them."""
+    if book.results:
+        return
+    cases = inputs.drawn(book.seed, count)
+    api = Api(0.3)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            sentences = inputs.said(cases, Path(folder), api.url)
+        asked = api.calls()
+    finally:
+        api.stop()
+    for case, sentence in zip(cases, sentences, strict=True):
+        wrong = inputs.fault_of(case, sentence)
+        told = f"{wrong}: {case.role} {case.name}={case.value!r}: {sentence[:600]}" if wrong else ""
+        if told:
+            say(told)
+        book.add(results.Result(book.campaign, repr(case), int(bool(sentence)), told))
+    if asked:
+        book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}"))
+
+
+def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: float, only: str | None) -> None:
+    """Tries of one campaign on one backend, each in a world that is used again."""
+    attempt = TRIES[book.campaign.partition(" ")[0]]
+    seeds = [only] if only else [f"{book.seed} {number}" for number in range(1, count + 1)]
+    waiting = iter([seed for seed in seeds if only or not book.has(seed)])
+    taking, adding = threading.Lock(), threading.Lock()
+
+    def work(number: int) -> None:
+        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+            world = World(backend, Path(folder))
+            try:
+                normal = kills.Undisturbed(world)
+                say(
+                    f"{book.campaign}: {', '.join(f'{one} {seconds:.0f} s' for one, seconds in normal.named().items())}"
+                )
+                while time.monotonic() < until:
+                    with taking:
+                        seed = next(waiting, None)
+                    if seed is None:
+                        return
+                    result = _tried(attempt, world, normal, seed, book.campaign)
+                    with adding:
+                        book.add(result)
+                        say(
+                            f"{book.campaign} {len(book.results)}: seed {seed}: {result.faults} faults, "
+                            f"{result.broken or 'all held'}"
+                        )
+            finally:
+                world.close()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(work, number) for number in range(jobs)]:
+            done.result()
+
+
+def _tried(
+    attempt: Callable[[World, kills.Undisturbed, str, Callable[[str], None]], int],
+    world: World,
+    normal: kills.Undisturbed,
+    seed: str,
+    name: str,
+) -> results.Result:
+    told: list[str] = []
+    try:
+        return results.Result(name, seed, attempt(world, normal, seed, told.append), "")
+    except kills.BrokenError as broken:
+        return results.Result(name, seed, len(told), "; ".join([*told, str(broken)]))
+    except Exception:
+        # A mistake of this program's, or an answer that nobody thought of: the others go on.
+        return results.Result(name, seed, len(told), "; ".join([*told, traceback.format_exc(limit=-3)]))
+
+
+def main() -> int:
+    asked = options()
+    until = time.monotonic() + 60 * asked.minutes
+    rows = []
+    for campaign in asked.campaign:
+        count = asked.count or COUNTS[campaign]
+        for backend in [""] if campaign == "inputs" else asked.backend:
+            book = results.Book(f"{campaign} {backend}".strip(), asked.seed)
+            if time.monotonic() > until and not book.results:
+                continue
+            if backend:
+                of_tries(book, backend, -(-count // len(asked.backend)), asked.jobs, until, asked.only)
+            else:
+                of_inputs(book, count)
+            rows.append(book.row())
+    for row in rows:
+        print(f"{row['campaign']}: {row['tries']} tries, {row['faults']} faults, {len(row['broken'])} broken promises")
+        for one in row["broken"]:
+            print(f"  {one['seed']}: {one['what']}")
+    if asked.write:
+        results.write(rows)
+    return 1 if any(row["broken"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

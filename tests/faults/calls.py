@@ -1,0 +1,63 @@
+"""R2: three in ten calls of AWS go wrong while a cluster is made and deleted, and descriptions lag behind.
+
+What is made under it is either right, or one sentence says what was in the way; after that a run in good weather makes
+it right, or a teardown in good weather leaves nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.faults.kills import BrokenError, Undisturbed, again, clean, difference, untouched
+from tests.faults.world import DELETE, MAKE, World, internal
+
+SHARE, LATE, LAG = 0.3, 30.0, 10.0
+
+
+def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], None]) -> int:
+    """One try; how many calls went wrong. Raises BrokenError."""
+    chance = random.Random(seed)  # noqa: S311
+    world.empty()
+    # Of ten late answers nine come within two seconds, so that a try takes minutes and not an hour.
+    weather = {"share": SHARE, "seed": seed, "late": LATE if chance.random() < 0.1 else 2.0}
+    world.api.control("POST", "weather", weather)
+    world.api.control("POST", "lag", {"seconds": chance.choice((0.0, LAG)), "seed": seed})
+    made = world.run(MAKE)
+    judged(made.output, made.code)
+    say(f"made in bad weather: {'well' if made.code == 0 else made.sentence[-300:]}")
+    gave_up = made.code and chance.random() < 0.5
+    met = good_weather(world)
+    if not gave_up:
+        again(world, MAKE)
+        world.settled()
+        if world.ours() != normal.ours:
+            raise BrokenError(f"there is {difference(world.ours(), normal.ours)}")
+        untouched(world)
+    world.api.control("POST", "weather", {**weather, "seed": f"{seed} teardown"})
+    gone = world.run(DELETE)
+    judged(gone.output, gone.code)
+    say(f"deleted in bad weather: {'well' if gone.code == 0 else gone.sentence[-300:]}")
+    met += good_weather(world)
+    if gone.code:
+        again(world, DELETE)
+    clean(world)
+    return met
+
+
+def good_weather(world: World) -> int:
+    """From now on all is well; how many calls were not."""
+    met: dict[str, int] = world.api.control("GET", "weather")
+    for path in ("weather", "lag"):
+        world.api.control("DELETE", path)
+    return sum(met.values())
+
+
+def judged(output: str, code: int) -> None:
+    """A run that failed says why, in one sentence that ends, and shows nothing of the code."""
+    if seen := internal(output):
+        raise BrokenError(f"in bad weather a run showed {seen}")
+    if code and not any(
+        line.startswith(("fatal:", "[ERROR]", "ERROR")) or "FAILED" in line for line in output.splitlines()
+    ):
+        raise BrokenError(f"a run that failed did not say why: {output[-600:]}")

@@ -1,0 +1,324 @@
+"""An account of the emulator with a cluster and with what belongs to others, and the playbooks that work on it.
+
+Without hosts: network.yml and compute.yml make what costs money, and teardown.yml deletes it. ``census`` is all that an
+account has, by which a run is judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client
+from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
+
+Item = dict[str, Any]
+Census = dict[str, set[str]]
+NAME = "bert"
+BACKENDS = ("ec2", "pcluster", "eks")
+MAKE, DELETE = ("network", "compute"), ("teardown",)
+# What an instance writes to its console at its first boot, by which its host key is known.
+CONSOLE = """\
+Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
+-----BEGIN SSH HOST KEY KEYS-----
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
+-----END SSH HOST KEY KEYS-----
+"""
+# EC2 shows these for a while, and nobody pays for them.
+GONE = ("terminated", "deleted", "failed", "cancelled", "expired", "DELETE_COMPLETE")
+MODULE_CACHE = "ANSIBLE_CALLBACKS_ENABLED"
+
+
+class Run(NamedTuple):
+    """A playbook that has ended, or was ended."""
+
+    code: int
+    output: str
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """What it said when it failed, in one line."""
+        return " ".join(self.output.split())[-1500:]
+
+
+class World:
+    """One account, one backend."""
+
+    def __init__(self, backend: str, folder: Path, nodes: int = 2) -> None:
+        self.backend, self.folder = backend, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.api = Api(0.3)
+        if not (folder / "lab").exists():
+            key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(folder / "lab")]
+            subprocess.run(key, check=True)
+        self.variables: Item = {
+            "trainium_cluster_name": NAME,
+            "trainium_backend": backend,
+            "trainium_region": REGION,
+            "trainium_node_count": nodes,
+            "trainium_owner": "me",
+            "teardown_keep_logs": False,
+            "trainium_ssh_private_key_file": str(folder / "lab"),
+            "trainium_report_dir": str(folder / "reports"),
+            "network_address_service": f"{self.api.url}/sandbox-api/address",
+            "ansible_python_interpreter": warm_python(),
+        }
+        if backend == "pcluster":
+            self.variables.update(
+                parallelcluster_python=warm_python(*PCLUSTER),
+                parallelcluster_cache=str(folder / "cache"),
+                # They belong to pcluster, and cost seconds.
+                parallelcluster_suppress_validators=["ALL"],
+                parallelcluster_keep_logs=False,
+            )
+        self._number = 0
+        self._ended = threading.Event()
+        self._boots = threading.Thread(target=self._boot, daemon=True)
+        self._boots.start()
+        self.strangers: Census = {}
+
+    def close(self) -> None:
+        self._ended.set()
+        self._boots.join()
+        self.api.stop()
+
+    # --- the account ---
+
+    def empty(self) -> None:
+        """An account with nothing but what others have in it."""
+        self.api.reset()
+        (self.folder / "known_hosts").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "reports", ignore_errors=True)
+        tags = [{"Key": "trainium:cluster", "Value": f"{NAME}-2"}, {"Key": "Name", "Value": NAME}]
+
+        def tagged(kind: str) -> Any:
+            return [{"ResourceType": kind, "Tags": tags}]
+
+        ec2 = self.client("ec2")
+        vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
+        subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.9.0.0/20", TagSpecifications=tagged("subnet"))["Subnet"]
+        ec2.create_security_group(
+            GroupName=NAME, Description="x", VpcId=vpc, TagSpecifications=tagged("security-group")
+        )
+        ec2.create_placement_group(GroupName="other", Strategy="cluster", TagSpecifications=tagged("placement-group"))
+        ec2.create_key_pair(KeyName=f"{NAME}-2", TagSpecifications=tagged("key-pair"))
+        ec2.allocate_address(Domain="vpc", TagSpecifications=tagged("elastic-ip"))
+        ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1, TagSpecifications=tagged("volume"))
+        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        ec2.run_instances(
+            ImageId=image,
+            InstanceType="t3.micro",
+            MinCount=1,
+            MaxCount=1,
+            NetworkInterfaces=[{"DeviceIndex": 0, "SubnetId": subnet["SubnetId"]}],
+            TagSpecifications=tagged("instance"),
+        )
+        self.client("iam").create_role(RoleName=f"{NAME}-admin", AssumeRolePolicyDocument="{}")
+        self.client("ssm").put_parameter(Name=f"/trainium/{NAME}-2/lease", Value="free", Type="String")
+        self.client("logs").create_log_group(logGroupName=f"/aws/eks/{NAME}-2/cluster")
+        self.client("s3").create_bucket(
+            Bucket=f"trainium-{NAME}-2", CreateBucketConfiguration={"LocationConstraint": REGION}
+        )
+        self.settled()
+        self.strangers = self.census()
+        self.api.clear_calls()
+
+    def client(self, service: str) -> Any:
+        return client(service, self.api.url)
+
+    def census(self) -> Census:
+        """Kind -> ids of what there is and is not gone."""
+        ec2, iam, eks = self.client("ec2"), self.client("iam"), self.client("eks")
+        every: dict[str, Iterable[str]] = {
+            "instances": (
+                one["InstanceId"]
+                for found in ec2.describe_instances()["Reservations"]
+                for one in found["Instances"]
+                if one["State"]["Name"] not in GONE
+            )
+        }
+        for kind, answer, key in (
+            ("vpcs", "Vpcs", "VpcId"),
+            ("subnets", "Subnets", "SubnetId"),
+            ("route_tables", "RouteTables", "RouteTableId"),
+            ("internet_gateways", "InternetGateways", "InternetGatewayId"),
+            ("nat_gateways", "NatGateways", "NatGatewayId"),
+            ("vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+            ("security_groups", "SecurityGroups", "GroupId"),
+            ("network_interfaces", "NetworkInterfaces", "NetworkInterfaceId"),
+            ("addresses", "Addresses", "AllocationId"),
+            ("volumes", "Volumes", "VolumeId"),
+            ("key_pairs", "KeyPairs", "KeyPairId"),
+            ("launch_templates", "LaunchTemplates", "LaunchTemplateId"),
+            ("placement_groups", "PlacementGroups", "GroupId"),
+            ("capacity_reservations", "CapacityReservations", "CapacityReservationId"),
+        ):
+            found = getattr(ec2, f"describe_{kind}")()[answer]
+            every[kind] = [one[key] for one in found if str(one.get("State", "")).lower() not in GONE]
+        roles, profiles = iam.list_roles()["Roles"], iam.list_instance_profiles()["InstanceProfiles"]
+        buckets = [one["Name"] for one in self.client("s3").list_buckets()["Buckets"]]
+        stacks = self.client("cloudformation").describe_stacks()["Stacks"]
+        parameters = self.client("ssm").describe_parameters(
+            ParameterFilters=[{"Key": "Name", "Option": "BeginsWith", "Values": ["/trainium"]}]
+        )["Parameters"]
+        every.update(
+            roles=(one["RoleName"] for one in roles if "aws-service-role" not in one["Path"]),
+            profiles=(one["InstanceProfileName"] for one in profiles),
+            stacks=(one["StackName"] for one in stacks if one["StackStatus"] not in GONE),
+            # ParallelCluster makes one for all clusters of a region.
+            buckets=(one for one in buckets if not one.endswith("-do-not-delete")),
+            parameters=(one["Name"] for one in parameters),
+            logs=(one["logGroupName"] for one in self.client("logs").describe_log_groups()["logGroups"]),
+            tables=self.client("dynamodb").list_tables()["TableNames"],
+            zones=(one["Id"] for one in self.client("route53").list_hosted_zones()["HostedZones"]),
+            functions=(one["FunctionName"] for one in self.client("lambda").list_functions()["Functions"]),
+            clusters=eks.list_clusters()["clusters"],
+            groups=(
+                f"{name}/{group}"
+                for name in eks.list_clusters()["clusters"]
+                for group in eks.list_nodegroups(clusterName=name)["nodegroups"]
+            ),
+            file_systems=(one["FileSystemId"] for one in self.client("efs").describe_file_systems()["FileSystems"]),
+        )
+        listed = {kind: set(names) for kind, names in every.items()}
+        return {kind: names for kind, names in listed.items() if names}
+
+    def ours(self) -> dict[str, int]:
+        """Kind -> how many there are beside those of others."""
+        counts = {kind: len(names - self.strangers.get(kind, set())) for kind, names in self.census().items()}
+        return {kind: count for kind, count in counts.items() if count}
+
+    def left(self) -> list[str]:
+        """The names of what there is beside that of others."""
+        return [
+            f"{kind} {name}"
+            for kind, names in self.census().items()
+            for name in names - self.strangers.get(kind, set())
+        ]
+
+    def missing(self) -> list[str]:
+        """What others had and have no longer."""
+        now = self.census()
+        return sorted(name for kind, names in self.strangers.items() for name in names - now.get(kind, set()))
+
+    def settled(self, seconds: float = 20) -> None:
+        """Wait until nothing changes by itself any more, as interfaces that stay a second longer."""
+        until, before = time.monotonic() + seconds, self.census()
+        while time.monotonic() < until:
+            time.sleep(1.2)
+            now = self.census()
+            if now == before:
+                return
+            before = now
+
+    def _boot(self) -> None:
+        """As instances do, which write to their consoles."""
+        written: set[str] = set()
+        while not self._ended.wait(0.5):
+            with contextlib.suppress(OSError, ValueError, BotoCoreError, ClientError):
+                for host in self.api.control("GET", "hosts"):
+                    if host["instance_id"] not in written:
+                        written.add(host["instance_id"])
+                        self.api.control("POST", "console", {"instance_id": host["instance_id"], "text": CONSOLE})
+
+    # --- playbooks ---
+
+    def start(self, playbooks: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """ansible-playbook with the collection's own inventory."""
+        clean = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_")) and not key.lower().endswith("_proxy")
+        }
+        standins = REPOSITORY / "sandbox/standins/controller"
+        clean.update(
+            CREDENTIALS,
+            AWS_ENDPOINT_URL=self.api.url,
+            AWS_EC2_METADATA_DISABLED="true",
+            ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
+            ANSIBLE_NOCOLOR="1",
+            TRAINIUM_KNOWN_HOSTS=str(self.folder / "known_hosts"),
+            # kubectl's tokens come from the stand-in of the AWS CLI.
+            PATH=f"{standins}:{Path(COMMANDS)}:{clean.get('PATH', '')}",
+        )
+        paths = [str(REPOSITORY / f"playbooks/{name}.yml") for name in playbooks]
+        given = ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", json.dumps(self.variables)]
+        with log.open("wb") as stream:
+            return subprocess.Popen(
+                [str(warm_ansible() / "ansible-playbook"), *given, *paths],
+                cwd=self.folder,
+                env=clean,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+            )
+
+    def run(self, playbooks: Sequence[str], kill: Callable[[float], bool] | None = None, whole: bool = True) -> Run:
+        """Run playbooks to their end, or until ``kill`` says so of the seconds since the start.
+
+        Then the process of ansible-playbook is gone at once; with ``whole`` all that it had started as well, as where
+        the machine dies.
+        """
+        self._number += 1
+        log = self.folder / f"run-{self._number}.log"
+        started = time.monotonic()
+        process = self.start(playbooks, log)
+        while process.poll() is None:
+            now = time.monotonic() - started
+            if kill and kill(now):
+                for number in descendants(log) if whole else ():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(number, signal.SIGKILL)
+                process.kill()
+                process.wait()
+                break
+            if now > 900:
+                process.kill()
+                raise AssertionError(
+                    f"{' and '.join(playbooks)} did not end: {log.read_text(errors='replace')[-1500:]}"
+                )
+            time.sleep(0.02)
+        return Run(process.returncode, log.read_text(errors="replace"), time.monotonic() - started)
+
+
+COMMANDS = Path(os.sys.executable).parent  # type: ignore[attr-defined]
+
+
+def descendants(log: Path) -> list[int]:
+    """The processes that write to a log, and all that they have started."""
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if os.readlink(entry / "fd/1") == str(log):
+                found.add(int(entry.name))
+    grown = True
+    while grown:
+        more = {child for child, parent in parents.items() if parent in found and child not in found}
+        found |= more
+        grown = bool(more)
+    return sorted(found)
+
+
+def internal(output: str) -> str:
+    """What a user should never see of it; '' where there is nothing."""
+    seen = re.search(
+        r"Traceback \(most recent|MODULE FAILURE|Unhandled exception|An unhandled|\[ERROR\]: Unexpected", output
+    )
+    return output[max(0, seen.start() - 200) : seen.start() + 600] if seen else ""
