@@ -114,8 +114,13 @@ def _tried(
     name: str,
 ) -> results.Result:
     told: list[str] = []
+
+    def tell(text: str) -> None:
+        told.append(text)
+        say(f"{name}, seed {seed}: {text}")
+
     try:
-        return results.Result(name, seed, attempt(world, normal, seed, told.append), "")
+        return results.Result(name, seed, attempt(world, normal, seed, tell), "")
     except kills.BrokenError as broken:
         return results.Result(name, seed, len(told), "; ".join([*told, str(broken)]))
     except Exception:

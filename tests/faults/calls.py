@@ -7,6 +7,7 @@ it right, or a teardown in good weather leaves nothing.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 from tests.faults.kills import BrokenError, Undisturbed, again, clean, difference, untouched
@@ -25,7 +26,7 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     world.api.control("POST", "lag", {"seconds": chance.choice((0.0, LAG)), "seed": seed})
     made = world.run(MAKE)
     judged(made.output, made.code)
-    say(f"made in bad weather: {'well' if made.code == 0 else made.sentence[-300:]}")
+    say(f"made in bad weather: {'well' if made.code == 0 else reason(made.output)}")
     gave_up = made.code and chance.random() < 0.5
     met = good_weather(world)
     if not gave_up:
@@ -37,7 +38,7 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     world.api.control("POST", "weather", {**weather, "seed": f"{seed} teardown"})
     gone = world.run(DELETE)
     judged(gone.output, gone.code)
-    say(f"deleted in bad weather: {'well' if gone.code == 0 else gone.sentence[-300:]}")
+    say(f"deleted in bad weather: {'well' if gone.code == 0 else reason(gone.output)}")
     met += good_weather(world)
     if gone.code:
         again(world, DELETE)
@@ -53,11 +54,17 @@ def good_weather(world: World) -> int:
     return sum(met.values())
 
 
+def reason(output: str) -> str:
+    """What a run that failed said at last; '' where it said nothing."""
+    found = re.findall(r'"msg": "((?:[^"\\\\]|\\\\.)*)"', output) or re.findall(
+        r"(?m)^(?:\[ERROR\]|ERROR!?):? (.*)", output
+    )
+    return found[-1] if found else ""
+
+
 def judged(output: str, code: int) -> None:
     """A run that failed says why, in one sentence that ends, and shows nothing of the code."""
     if seen := internal(output):
         raise BrokenError(f"in bad weather a run showed {seen}")
-    if code and not any(
-        line.startswith(("fatal:", "[ERROR]", "ERROR")) or "FAILED" in line for line in output.splitlines()
-    ):
+    if code and not reason(output):
         raise BrokenError(f"a run that failed did not say why: {output[-600:]}")

@@ -319,6 +319,8 @@ def descendants(log: Path) -> list[int]:
 def internal(output: str) -> str:
     """What a user should never see of it; '' where there is nothing."""
     seen = re.search(
-        r"Traceback \(most recent|MODULE FAILURE|Unhandled exception|An unhandled|\[ERROR\]: Unexpected", output
+        r"Traceback \(most recent|MODULE FAILURE|[Uu]nhandled exception|\[ERROR\]: Unexpected|NoneType|<class '|"
+        r"object is not (subscriptable|iterable)|has no attribute|is undefined|KeyError",
+        output,
     )
     return output[max(0, seen.start() - 200) : seen.start() + 600] if seen else ""
