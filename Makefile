@@ -21,7 +21,7 @@ IN_SANDBOX := $(SANDBOX) run
 # A program, and the packages of Debian that it comes with where it is missing.
 have = PATH="$$PATH:/usr/sbin" command -v $(1) > /dev/null || { $(SUDO) apt-get update -q && $(SUDO) apt-get install -yq --no-install-recommends $(2); }
 
-.PHONY: help setup demo teardown test lint readmes sanity unit mutants publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-image end-to-end-parallelcluster end-to-end-prove kubernetes kubernetes-manifests sandbox-up
+.PHONY: help setup demo teardown test lint readmes sanity unit mutants faults publish-check changelog release scripts browser molecule upstream-bert end-to-end end-to-end-eks end-to-end-head-node end-to-end-image end-to-end-parallelcluster end-to-end-prove kubernetes kubernetes-manifests sandbox-up
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 28
@@ -145,6 +145,11 @@ scripts: setup ## the training script with real PyTorch and torch_xla: killed, r
 mutants: setup ## whether tests notice small changes of the code, by subject, apart from test
 	$(BIN)/python -m pytest tests/mutants/checks
 	$(BIN)/python -m tests.mutants $(ARGS)
+
+# Goes on where it was ended. ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 20 --jobs 2"; --write puts the
+# results into docs/faults.md.
+faults: setup ## whether a cluster survives kills, failing calls and wrong values, apart from test
+	$(BIN)/python -m tests.faults $(ARGS)
 
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.
 upstream-bert: setup ## the tutorial's own BERT script on torch_xla: compiled, killed, resumed

@@ -135,8 +135,9 @@ def wrong(option: Item) -> st.SearchStrategy[Any]:
 def _suboptions(options: Item) -> st.SearchStrategy[Any]:
     """A dictionary with one key that is wrong."""
     unknown = st.just({"no_such_key": 1})
-    inside = [wrong(option).map(lambda value, name=name: {name: value}) for name, option in options.items()]
-    return st.one_of(unknown, *(one for one in inside if not one.is_empty))
+    inside = {name: wrong(option) for name, option in options.items()}
+    each = [st.fixed_dictionaries({name: one}) for name, one in inside.items() if not one.is_empty]
+    return st.one_of(unknown, *each)
 
 
 def hostile(option: Item) -> st.SearchStrategy[Any]:
@@ -206,10 +207,11 @@ def _said(cases: Sequence[Case], folder: Path, url: str) -> list[str]:
     tasks = []
     for number, case in enumerate(cases):
         include = {"name": f"trainium.cluster.{case.role}", "tasks_from": "validate"}
+        variables: Item = {"trainium_image_system": SYSTEM, **BESIDE.get(case.role, {}), case.name: case.value}
         tasks.append(
             {
                 "name": f"Case {number}",
-                "vars": {"trainium_image_system": SYSTEM, **BESIDE.get(case.role, {}), case.name: case.value},
+                "vars": variables,
                 "block": [{"name": "Role", "ansible.builtin.include_role": include}],
                 "rescue": [
                     {"name": "Keep", "ansible.builtin.set_fact": {f"case_{number}": "{{ ansible_failed_result.msg }}"}}

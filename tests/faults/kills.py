@@ -6,6 +6,8 @@ same with the teardown. Of some tries the making is given up, and the teardown c
 
 from __future__ import annotations
 
+import functools
+import operator
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -40,9 +42,9 @@ class Undisturbed:
         return {" and ".join(playbooks): seconds for playbooks, seconds in self.seconds.items()}
 
 
-def clean(world: World) -> None:
+def clean(world: World, seconds: float = 20) -> None:
     """There is nothing but what others have, and all of that."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + seconds
     # The lease is given back by a process that looks once a second.
     while (left := world.left()) and time.monotonic() < until:
         time.sleep(0.5)
@@ -98,7 +100,7 @@ def _killed(
     number = 0
     for _turn in range(chance.randint(1, 3)):
         moment, whole = chance.uniform(0, normal.seconds[tuple(playbooks)]), chance.random() < 0.5
-        run = world.run(playbooks, lambda now, moment=moment: now > moment, whole)
+        run = world.run(playbooks, functools.partial(operator.lt, moment), whole)
         if internal(run.output):
             raise BrokenError(f"{' and '.join(playbooks)} showed {internal(run.output)}")
         if run.code == 0:

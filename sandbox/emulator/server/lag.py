@@ -28,6 +28,22 @@ KINDS = {
     "lt": ("launchTemplateId", "DescribeLaunchTemplates", "InvalidLaunchTemplateId.NotFound"),
     "vol": ("volumeId", "DescribeVolumes", "InvalidVolume.NotFound"),
 }
+# What an action makes; its answer may name other things as well.
+MAKERS = {
+    "CreateVpc": ("vpc",),
+    "CreateSubnet": ("subnet",),
+    "CreateSecurityGroup": ("sg",),
+    "CreateRouteTable": ("rtb",),
+    "CreateInternetGateway": ("igw",),
+    "CreateNatGateway": ("nat",),
+    "CreateVpcEndpoint": ("vpce",),
+    "CreateNetworkInterface": ("eni",),
+    "AllocateAddress": ("eipalloc",),
+    "RunInstances": ("i", "eni", "vol"),
+    "CreateFleet": ("i", "eni", "vol"),
+    "CreateLaunchTemplate": ("lt",),
+    "CreateVolume": ("vol",),
+}
 ID = re.compile(rb">((?:" + "|".join(KINDS).encode() + rb")-[0-9a-f]{8,17})<")
 
 
@@ -49,17 +65,15 @@ class Lag:
             self.seconds, self.seed = float(body["seconds"]), str(body.get("seed", ""))
 
     def made(self, entry: dict[str, Any], status: str, answered: bytes) -> None:
-        """What an answer names for the first time was made by its call, if that writes; else it was there before."""
-        if not self.seconds or entry["service"] != "ec2" or not status.startswith("2"):
+        """What a call has made, by its answer, shows after a while."""
+        kinds = MAKERS.get(entry["action"]) if entry["service"] == "ec2" else None
+        if not self.seconds or not kinds or not status.startswith("2"):
             return
-        asked = set(map(str, entry["parameters"].values()))
         with self._lock:
-            for found in ID.findall(answered):
-                identity = found.decode()
-                if identity not in self._shows:
-                    new = entry["write"] and identity not in asked
+            for identity in dict.fromkeys(found.decode() for found in ID.findall(answered)):
+                if identity.rpartition("-")[0] in kinds and identity not in self._shows:
                     wait = random.Random(f"{self.seed} {len(self._shows)}").uniform(0, self.seconds)  # noqa: S311
-                    self._shows[identity] = time.monotonic() + wait if new else 0.0
+                    self._shows[identity] = time.monotonic() + wait
 
     def hidden(self) -> set[str]:
         """The ids of what does not show yet."""
