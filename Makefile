@@ -75,7 +75,8 @@ teardown: setup-sandbox ## delete everything that the demo made, and stop the sa
 
 # The sandbox comes first, since two that install Debian packages are in each other's way. Roles wait for their hosts now and
 # then, and that time goes to what needs no host and keeps no time. Hosts take processors for as long as they live, so the
-# other tests come when they have gone. The end-to-end way waits for hosts as well, and leaves that time to the training script.
+# unit tests come when they have gone. The end-to-end test waits for hosts a third of its time, and the training script's tests,
+# which measure no time either, have that.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
@@ -148,7 +149,7 @@ mutants: setup ## whether tests notice small changes of the code, by subject, ap
 
 # Goes on where it was ended. ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 20 --jobs 2"; --write puts the
 # results into docs/faults.md.
-faults: setup ## whether a cluster survives kills, failing calls and wrong values, apart from test
+faults: setup ## whether a cluster survives kills, failing calls and wrong values; test has a short form
 	$(BIN)/python -m tests.faults $(ARGS)
 
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.

@@ -51,9 +51,10 @@ def options() -> argparse.Namespace:
 
 def of_inputs(book: results.Book, count: int) -> None:
     """Wrong and hostile values of all roles, and what is said to them."""
-    if book.results:
-        return
     cases = inputs.drawn(book.seed, count)
+    if len(book.results) > count:
+        return
+    book.forget()
     api = Api(0.3)
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -67,8 +68,7 @@ def of_inputs(book: results.Book, count: int) -> None:
         if told:
             say(told)
         book.add(results.Result(book.campaign, repr(case), int(bool(sentence)), told))
-    if asked:
-        book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}"))
+    book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}" if asked else ""))
 
 
 def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: float, only: str | None) -> None:
@@ -82,7 +82,12 @@ def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: flo
         with tempfile.TemporaryDirectory(prefix="faults-") as folder:
             world = World(backend, Path(folder))
             try:
-                normal = kills.Undisturbed(world)
+                try:
+                    normal = kills.Undisturbed(world)
+                except kills.BrokenError as broken:
+                    with adding:
+                        book.add(results.Result(book.campaign, f"undisturbed {number}", 0, str(broken)))
+                    return
                 say(
                     f"{book.campaign}: {', '.join(f'{one} {seconds:.0f} s' for one, seconds in normal.named().items())}"
                 )
@@ -92,6 +97,9 @@ def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: flo
                     if seed is None:
                         return
                     result = _tried(attempt, world, normal, seed, book.campaign)
+                    if only:
+                        say(f"{seed}: {result.broken or 'all held'}")
+                        continue
                     with adding:
                         book.add(result)
                         say(
@@ -130,25 +138,33 @@ def _tried(
 
 def main() -> int:
     asked = options()
-    until = time.monotonic() + 60 * asked.minutes
+    if asked.write and results.commit().endswith("+"):
+        print(
+            "faults: files differ from the commit, so that nobody could repeat it; commit them first.", file=sys.stderr
+        )
+        return 2
+    parts = [(name, backend) for name in asked.campaign for backend in ([""] if name == "inputs" else asked.backend)]
+    end = time.monotonic() + 60 * asked.minutes
     rows = []
-    for campaign in asked.campaign:
-        count = asked.count or COUNTS[campaign]
-        for backend in [""] if campaign == "inputs" else asked.backend:
-            book = results.Book(f"{campaign} {backend}".strip(), asked.seed)
-            if time.monotonic() > until and not book.results:
-                continue
-            if backend:
-                of_tries(book, backend, -(-count // len(asked.backend)), asked.jobs, until, asked.only)
-            else:
-                of_inputs(book, count)
-            rows.append(book.row())
+    for number, (campaign, backend) in enumerate(parts):
+        count = -(-(asked.count or COUNTS[campaign]) // (len(asked.backend) if backend else 1))
+        book = results.Book(f"{campaign} {backend}".strip(), asked.seed)
+        # What one leaves of its share is for those after it.
+        until = time.monotonic() + (end - time.monotonic()) / (len(parts) - number)
+        if backend:
+            of_tries(book, backend, count, asked.jobs, until, asked.only)
+        else:
+            of_inputs(book, count)
+        rows.append({**book.row(), "wanted": count})
     for row in rows:
-        print(f"{row['campaign']}: {row['tries']} tries, {row['faults']} faults, {len(row['broken'])} broken promises")
+        print(
+            f"{row['campaign']}: {row['tries']} of {row['wanted']} tries, {row['faults']} faults, "
+            f"{len(row['broken'])} broken promises"
+        )
         for one in row["broken"]:
             print(f"  {one['seed']}: {one['what']}")
     if asked.write:
-        results.write(rows)
+        results.write([row for row in rows if row["tries"]])
     return 1 if any(row["broken"] for row in rows) else 0
 
 

@@ -1,4 +1,4 @@
-"""R2: three in ten calls of AWS go wrong while a cluster is made and deleted, and descriptions lag behind.
+"""Campaign calls: three in ten calls of AWS go wrong while a cluster is made and deleted, and descriptions lag behind.
 
 What is made under it is either right, or one sentence says what was in the way; after that a run in good weather makes
 it right, or a teardown in good weather leaves nothing.
@@ -6,6 +6,7 @@ it right, or a teardown in good weather leaves nothing.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Callable
@@ -20,7 +21,7 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     """One try; how many calls went wrong. Raises BrokenError."""
     chance = random.Random(seed)  # noqa: S311
     world.empty()
-    # Of ten late answers nine come within two seconds, so that a try takes minutes and not an hour.
+    # In nine tries of ten late answers come within two seconds, so that a try takes minutes and not an hour.
     weather = {"share": SHARE, "seed": seed, "late": LATE if chance.random() < 0.1 else 2.0}
     world.api.control("POST", "weather", weather)
     world.api.control("POST", "lag", {"seconds": chance.choice((0.0, LAG)), "seed": seed})
@@ -29,6 +30,10 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     say(f"made in bad weather: {'well' if made.code == 0 else reason(made.output)}")
     gave_up = made.code and chance.random() < 0.5
     met = good_weather(world)
+    if not made.code:
+        world.settled()
+        if world.ours() != normal.ours:
+            raise BrokenError(f"a run in bad weather succeeded, and there is {difference(world.ours(), normal.ours)}")
     if not gave_up:
         again(world, MAKE)
         world.settled()
@@ -55,15 +60,17 @@ def good_weather(world: World) -> int:
 
 
 def reason(output: str) -> str:
-    """What a run that failed said at last; '' where it said nothing."""
-    found = re.findall(r'"msg": "((?:[^"\\\\]|\\\\.)*)"', output) or re.findall(
-        r"(?m)^(?:\[ERROR\]|ERROR!?):? (.*)", output
-    )
-    return found[-1] if found else ""
+    """What the task said at which a run ended; '' where it said nothing."""
+    lines = [line for line in output.splitlines() if re.match(r"(fatal|failed): \[", line)]
+    for line in reversed(lines):
+        found = re.search(r'"msg": ("(?:[^"\\]|\\.)*")', line)
+        if found:
+            return str(json.loads(found[1]))
+    return ""
 
 
 def judged(output: str, code: int) -> None:
-    """A run that failed says why, in one sentence that ends, and shows nothing of the code."""
+    """A run that failed says why, and shows nothing of the code."""
     if seen := internal(output):
         raise BrokenError(f"in bad weather a run showed {seen}")
     if code and not reason(output):

@@ -1,4 +1,4 @@
-"""R1: ansible-playbook is killed at any moment while it makes a cluster or deletes it, and is run again.
+"""Campaign kills: ansible-playbook is killed at any moment while it makes a cluster or deletes it, and is run again.
 
 One try: an empty account beside what others have, one to three kills while the cluster is made, a run to the end; the
 same with the teardown. Of some tries the making is given up, and the teardown comes after the kill.
@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import operator
 import random
+import re
 import time
 from collections.abc import Callable, Sequence
 
 from tests.faults.world import DELETE, MAKE, Run, World, internal
 
+# Another run takes the lease at the same time, as one that has not ended yet.
+LEASE = re.compile(r"another run takes the lease of the cluster \S+ at the same time; try again")
 # The run before has not ended for some seconds yet, as a worker that is in the midst of a call.
 PATIENCE = 60
 
@@ -67,7 +70,7 @@ def again(world: World, playbooks: Sequence[str]) -> Run:
             raise BrokenError(f"{' and '.join(playbooks)} showed {internal(run.output)}")
         if not run.code:
             return run
-        if "try again" not in run.sentence or time.monotonic() > until:
+        if not LEASE.search(run.sentence) or time.monotonic() > until:
             raise BrokenError(f"{' and '.join(playbooks)} after a kill: {run.sentence}")
 
 
@@ -103,7 +106,9 @@ def _killed(
         run = world.run(playbooks, functools.partial(operator.lt, moment), whole)
         if internal(run.output):
             raise BrokenError(f"{' and '.join(playbooks)} showed {internal(run.output)}")
-        if run.code == 0:
+        if not run.killed:
+            if run.code:
+                raise BrokenError(f"{' and '.join(playbooks)} after {number} kills: {run.sentence}")
             break
         number += 1
         say(f"killed {' and '.join(playbooks)} after {moment:.1f} s{' with all it started' if whole else ''}")

@@ -47,6 +47,11 @@ class Book:
             if json.loads(head)["commit"] == self.commit and not self.commit.endswith("+"):
                 self.results = [Result(**json.loads(line)) for line in lines]
                 return
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.results = []
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps({"commit": self.commit}) + "\n", encoding="utf-8")
 
@@ -84,10 +89,10 @@ def write(rows: list[dict[str, Any]]) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield "| campaign | tries | faults | broken promises | commit | seed |"
+    yield "| campaign | tries, of those wanted | faults | broken promises | commit | seed |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for row in rows:
         yield (
-            f"| {row['campaign']} | {row['tries']} | {row['faults']} | {len(row['broken'])} | {row['commit']} "
-            f"| {row['seed']} |"
+            f"| {row['campaign']} | {row['tries']} of {row['wanted']} | {row['faults']} | {len(row['broken'])} "
+            f"| {row['commit']} | {row['seed']} |"
         )

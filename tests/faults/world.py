@@ -27,6 +27,7 @@ from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 Item = dict[str, Any]
 Census = dict[str, set[str]]
 NAME = "bert"
+LONGEST = 900.0  # seconds of a run
 BACKENDS = ("ec2", "pcluster", "eks")
 MAKE, DELETE = ("network", "compute"), ("teardown",)
 # What an instance writes to its console at its first boot, by which its host key is known.
@@ -38,7 +39,6 @@ ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
 """
 # EC2 shows these for a while, and nobody pays for them.
 GONE = ("terminated", "deleted", "failed", "cancelled", "expired", "DELETE_COMPLETE")
-MODULE_CACHE = "ANSIBLE_CALLBACKS_ENABLED"
 
 
 class Run(NamedTuple):
@@ -47,6 +47,7 @@ class Run(NamedTuple):
     code: int
     output: str
     seconds: float
+    killed: bool = False
 
     @property
     def sentence(self) -> str:
@@ -276,25 +277,33 @@ class World:
         log = self.folder / f"run-{self._number}.log"
         started = time.monotonic()
         process = self.start(playbooks, log)
+        killed = False
         while process.poll() is None:
             now = time.monotonic() - started
-            if kill and kill(now):
-                for number in descendants(log) if whole else ():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(number, signal.SIGKILL)
+            if now > LONGEST or (kill and kill(now)):
+                killed = True
+                end(log, whole or now > LONGEST)
                 process.kill()
                 process.wait()
-                break
-            if now > 900:
-                process.kill()
-                raise AssertionError(
-                    f"{' and '.join(playbooks)} did not end: {log.read_text(errors='replace')[-1500:]}"
-                )
-            time.sleep(0.02)
-        return Run(process.returncode, log.read_text(errors="replace"), time.monotonic() - started)
+            else:
+                time.sleep(0.02)
+        seconds = time.monotonic() - started
+        output = log.read_text(errors="replace")
+        if seconds > LONGEST:
+            raise AssertionError(f"{' and '.join(playbooks)} did not end: {output[-1500:]}")
+        return Run(process.returncode, output, seconds, killed)
 
 
 COMMANDS = Path(os.sys.executable).parent  # type: ignore[attr-defined]
+
+
+def end(log: Path, whole: bool) -> None:
+    """Kill all that writes to a log and all that it has started, also what these start meanwhile."""
+    while whole and (found := descendants(log)):
+        for number in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        time.sleep(0.02)
 
 
 def descendants(log: Path) -> list[int]:
@@ -305,7 +314,10 @@ def descendants(log: Path) -> list[int]:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state == "Z":
+                continue
+            parents[int(entry.name)] = int(parent)
             if os.readlink(entry / "fd/1") == str(log):
                 found.add(int(entry.name))
     grown = True
@@ -320,7 +332,8 @@ def internal(output: str) -> str:
     """What a user should never see of it; '' where there is nothing."""
     seen = re.search(
         r"Traceback \(most recent|MODULE FAILURE|[Uu]nhandled exception|\[ERROR\]: Unexpected|NoneType|<class '|"
-        r"object is not (subscriptable|iterable)|has no attribute|is undefined|KeyError",
+        r"object is not (subscriptable|iterable)|has no (attribute|element)|is undefined|(Key|Index|Type)Error|"
+        r"index out of|cannot be checked",
         output,
     )
     return output[max(0, seen.start() - 200) : seen.start() + 600] if seen else ""

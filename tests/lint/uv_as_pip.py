@@ -44,15 +44,20 @@ def write(folder: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
     listed = subprocess.run(pip, capture_output=True, text=True, check=False).stdout
     known = indexes.for_uv(listed, "", os.environ)
+    # Which packages these are about nobody knows here.
+    bound = {"constraint", "require-hashes"} & set(indexes.options(listed))
     uv = Path(sys.executable).with_name("uv")
     text = BUNDLED
-    if not known.refused and uv.exists():
-        told = folder / "uv.json"
-        changed = {key: value for key, value in known.environment.items() if key.startswith(("UV_", "SSL_"))}
-        cache = Path(os.environ.get("UV_CACHE_DIR") or Path.home() / ".cache/uv")
-        changed.setdefault("UV_CACHE_DIR", str(cache))
-        with os.fdopen(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as stream:
-            json.dump({"uv": str(uv), "arguments": known.arguments, "environment": changed}, stream)
+    told = folder / "uv.json"
+    told.unlink(missing_ok=True)
+    if not known.refused and not bound and uv.exists():
+        names = {"SSL_CERT_FILE", "UV_INDEX_STRATEGY", *(variable for variable, _between in indexes.VARIABLES.values())}
+        names.update(indexes.OWN)
+        handed = {name: known.environment[name] for name in sorted(names) if known.environment.get(name)}
+        handed["UV_CACHE_DIR"] = os.environ.get("UV_CACHE_DIR") or str(Path.home() / ".cache/uv")
+        # An address may hold a password; run-sanity deletes the file.
+        with os.fdopen(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+            json.dump({"uv": str(uv), "arguments": known.arguments, "environment": handed}, stream)
         text = BOOTSTRAP.format(main=MAIN.format(told=str(told)))
     for version in VERSIONS:
         (folder / f"get_pip_{version}.py").write_text(text, encoding="utf-8")

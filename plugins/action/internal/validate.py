@@ -24,7 +24,7 @@ Item = dict[str, Any]
 # Of the tables, those keys that are conditions.
 SWITCHES = ("when", "empty", "each", "newer", "mirror", "unknown", "dnf", "files", "prefixed", "credentials")
 
-# The key of a rule that could not be templated.
+# In a rule that could not be templated: what Ansible said of it.
 BROKEN = "broken"
 
 ACTION = "trainium.cluster.internal.validate"
@@ -37,6 +37,7 @@ TRUSTED = (
 def _plainly(message: str) -> str:
     """What the validator says, on one line and without what conversion to another type has met in Ansible's classes."""
     text = re.sub(r"and we were unable to convert to (\w+): .*", r"and has to be of type \1", message, flags=re.DOTALL)
+    text = re.sub(r"<class '(?:[\w.]+\.)?(\w+)'>", r"\1", text)
     text = re.sub(r"^argument '(\w+)' is of type", r"\1 is of type", text)
     text = re.sub(r"^Elements value for option '(\w+)' is of type", r"an element of \1 is of type", text)
     return "".join(character if character.isprintable() else "?" for character in text)
@@ -73,20 +74,25 @@ class ActionModule(ActionBase):
             }
         )
         refused: list[str] = []
+        broken: dict[str, str] = {}
         if arguments["roles"]:
             for role in arguments["roles"]:
                 templar = templar_of(self._templar, role, variables)
                 arguments_of_role = self._arguments_of(role)
                 rules = _templated(templar, arguments_of_role.pop("rules", []))
                 mine = {**self._defaults, **templar.template(arguments_of_role), "rules": rules}
-                more = self._refused(ROLES / role, role, mine, templar, variables)
+                more = self._refused(ROLES / role, role, mine, templar, variables, broken)
                 refused += [one for one in more if one not in refused]
         elif self._task._role is None:
             raise AnsibleActionFail("validate checks the variables of the role that it is a task of; call it there.")
         else:
             name = self._task._role.get_name(include_role_fqcn=False)
             folder = Path(self._task._role._role_path)
-            refused = self._refused(folder, name, arguments, self._templar, variables)
+            refused = self._refused(folder, name, arguments, self._templar, variables, broken)
+        # Else it follows from what is refused.
+        if broken and not refused:
+            found = "; ".join(f"{name} ({error.rstrip('.')})" for name, error in broken.items())
+            raise AnsibleActionFail(f"The value of these cannot be checked: {found}.")
         result.update(changed=False, refused=refused)
         if refused:
             result.update(failed=True, msg=" ".join(refused))
@@ -106,10 +112,11 @@ class ActionModule(ActionBase):
             return _templated(templar, value)
         return super().finalize_task_arg(name, value, templar, context)
 
-    def _refused(self, folder: Path, role: str, arguments: Item, templar: Any, variables: Item) -> list[str]:
+    def _refused(
+        self, folder: Path, role: str, arguments: Item, templar: Any, variables: Item, broken: dict[str, str]
+    ) -> list[str]:
         specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
         options = specs["main"].get("options") or {}
-        broken: dict[str, str] = {}
         values, refused = self._typed(options, arguments["late"], role, templar, variables, broken)
         known = {name for spec in specs.values() for name in spec.get("options") or {}}
         refused += self._unknown(folder, variables, known, arguments["beside"], boolean(arguments["reserved"]))
@@ -128,15 +135,12 @@ class ActionModule(ActionBase):
                 sentence = refusal(rule, rule["value"] if "value" in rule else values[name], host)
             except ValueError as error:
                 raise AnsibleActionFail(f"{error}.") from error
-            except (AttributeError, KeyError, TypeError) as error:
-                # Of a value of another type.
+            except (AttributeError, IndexError, KeyError, OverflowError, TypeError) as error:
+                # A value of another type, which the check of types refuses: this is told only where it did not.
                 broken[name] = str(error)
                 continue
             if sentence and sentence not in refused:
                 refused.append(sentence)
-        if broken and not refused:
-            found = "; ".join(f"{name} ({error.rstrip('.')})" for name, error in broken.items())
-            raise AnsibleActionFail(f"The role {role} cannot check {found}.")
         return refused
 
     def _typed(

@@ -11,7 +11,7 @@ def test_a_network_is_made_although_what_is_made_shows_late(controller: Controll
         trainium_backend="pcluster",
         network_address_service=f"{controller.api.url}/sandbox-api/address",
     )
-    controller.api.control("POST", "lag", {"seconds": 1, "seed": "1"})
+    controller.api.control("POST", "lag", {"seconds": 3, "seed": "1"})
     done = controller.role("network")
     assert changed(done) > 5
     controller.api.control("DELETE", "lag")
