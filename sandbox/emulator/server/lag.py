@@ -1,7 +1,8 @@
 """Eventual consistency: for some seconds EC2's descriptions do not know what was just made.
 
 Whoever asks for it by its id is told that there is none; in listings it is missing. On AWS calls that change it may be
-told so as well, and an answer may still be old after a newer one; here they work at once, and what shows goes on to show.
+told so as well, and an answer may still be old after a newer one; here they work at once, and what shows goes on to
+show.
 https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html
 """
 
