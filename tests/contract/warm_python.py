@@ -38,9 +38,8 @@ CONTROLLER = ("warm_controller",)
 EMULATOR = ("warm_emulator",)
 
 
-def serve(path: str, compiled: str, more: Sequence[str]) -> None:
-    """Preload, then fork for each client until the process that started this one is gone."""
-    parent = os.getppid()
+def serve(path: str, compiled: str, parent: int, more: Sequence[str]) -> None:
+    """Preload, then fork for each client until the process that started this one is gone, which may be so already."""
     fork_server.preload((*PRELOADED, *more))
     fork_server.compile_once(Path(compiled))
     memories = importlib.import_module("warm_memories")
@@ -72,7 +71,7 @@ def warm_python(*more: str) -> str:
     log = folder / "log"
     with log.open("w") as stream:
         server = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "serve", str(path), _compiled(), *more],
+            [sys.executable, str(Path(__file__).resolve()), "serve", str(path), _compiled(), str(os.getpid()), *more],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
@@ -106,12 +105,12 @@ def warm_ansible() -> Path:
 
 
 def main() -> None:
-    """``serve SOCKET COMPILED MODULE...``; ``ansible COMMAND...`` with Ansible's commands in PATH, ``run COMMAND...``
-    also with TRAINIUM_WARM_PYTHON for modules and, where there is ParallelCluster's library, TRAINIUM_WARM_PCLUSTER.
+    """``serve SOCKET COMPILED PARENT MODULE...``; ``ansible COMMAND...`` with Ansible's commands in PATH, ``run
+    COMMAND...`` also with TRAINIUM_WARM_PYTHON for modules and, where there is its library, TRAINIUM_WARM_PCLUSTER.
     """
     command, *arguments = sys.argv[1:]
     if command == "serve":
-        serve(arguments[0], arguments[1], arguments[2:])
+        serve(arguments[0], arguments[1], int(arguments[2]), arguments[3:])
     else:
         # What is to be done at the end is done then as well.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

@@ -6,13 +6,11 @@ it right, or a teardown in good weather leaves nothing.
 
 from __future__ import annotations
 
-import json
 import random
-import re
 from collections.abc import Callable
 
-from tests.faults.kills import BrokenError, Undisturbed, again, clean, difference, untouched
-from tests.faults.world import DELETE, MAKE, World, internal
+from tests.faults.judge import BrokenError, Undisturbed, again, clean, difference, judged, reason, untouched
+from tests.faults.world import DELETE, MAKE, World
 
 SHARE, LATE, LAG = 0.3, 30.0, 10.0
 
@@ -57,21 +55,3 @@ def good_weather(world: World) -> int:
     for path in ("weather", "lag"):
         world.api.control("DELETE", path)
     return sum(met.values())
-
-
-def reason(output: str) -> str:
-    """What the task said at which a run ended; '' where it said nothing."""
-    lines = [line for line in output.splitlines() if re.match(r"(fatal|failed): \[", line)]
-    for line in reversed(lines):
-        found = re.search(r'"msg": ("(?:[^"\\]|\\.)*")', line)
-        if found:
-            return str(json.loads(found[1]))
-    return ""
-
-
-def judged(output: str, code: int) -> None:
-    """A run that failed says why, and shows nothing of the code."""
-    if seen := internal(output):
-        raise BrokenError(f"in bad weather a run showed {seen}")
-    if code and not reason(output):
-        raise BrokenError(f"a run that failed did not say why: {output[-600:]}")

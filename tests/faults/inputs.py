@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY
 from tests.contract.warm_python import warm_ansible, warm_python
+from tests.faults.judge import CODE
 
 Item = dict[str, Any]
 # With these a role's own checks come into play that say nothing with the defaults.
@@ -33,12 +34,6 @@ BESIDE: dict[str, Item] = {
 SYSTEM = {"distribution": "Ubuntu", "distribution_version": "24.04"}
 # In how many tasks of one play; Ansible keeps each task of it.
 AT_ONCE = 100
-# What only a mistake of ours would say.
-INTERNAL = re.compile(
-    r"Traceback|NoneType|<class '|object of type|has no attribute|has no element|is undefined|object is not|"
-    r"unhashable|unsupported operand|Unexpected (failure|templating)|\(<unknown>|Error\('|KeyError|argument of type|"
-    r"conditional check|while evaluating|Syntax error|not supported between|Finalization of task|cannot be checked"
-)
 HOSTILE_TEXTS = (
     *(
         "",
@@ -274,7 +269,7 @@ def fault_of(case: Case, sentence: str) -> str:
     if sentence.startswith("Validation of arguments failed"):
         return ""
     quoted = str(case.value)
-    if INTERNAL.search(sentence.replace(quoted, "") if len(quoted) > 3 else sentence):
+    if CODE.search(sentence.replace(quoted, "") if len(quoted) > 3 else sentence):
         return "the sentence speaks of the code"
     if "\n" in sentence:
         return "the sentence has several lines"

@@ -9,69 +9,10 @@ from __future__ import annotations
 import functools
 import operator
 import random
-import re
-import time
 from collections.abc import Callable, Sequence
 
-from tests.faults.world import DELETE, MAKE, Run, World, internal
-
-# Another run takes the lease at the same time, as one that has not ended yet.
-LEASE = re.compile(r"another run takes the lease of the cluster \S+ at the same time; try again")
-# The run before has not ended for some seconds yet, as a worker that is in the midst of a call.
-PATIENCE = 60
-
-
-class BrokenError(Exception):
-    """What was promised did not hold; the text says what."""
-
-
-class Undisturbed:
-    """How long each takes, and what is there then."""
-
-    def __init__(self, world: World) -> None:
-        world.empty()
-        made = world.run(MAKE)
-        if made.code:
-            raise BrokenError(f"an undisturbed run failed: {made.sentence}")
-        world.settled()
-        self.ours = world.ours()
-        gone = world.run(DELETE)
-        if gone.code:
-            raise BrokenError(f"an undisturbed teardown failed: {gone.sentence}")
-        clean(world)
-        self.seconds: dict[tuple[str, ...], float] = {MAKE: made.seconds, DELETE: gone.seconds}
-
-    def named(self) -> dict[str, float]:
-        return {" and ".join(playbooks): seconds for playbooks, seconds in self.seconds.items()}
-
-
-def clean(world: World, seconds: float = 20) -> None:
-    """There is nothing but what others have, and all of that."""
-    until = time.monotonic() + seconds
-    # The lease is given back by a process that looks once a second.
-    while (left := world.left()) and time.monotonic() < until:
-        time.sleep(0.5)
-    if left:
-        raise BrokenError(f"left behind: {', '.join(sorted(left))}")
-    untouched(world)
-
-
-def untouched(world: World) -> None:
-    if missing := world.missing():
-        raise BrokenError(f"what belongs to others is gone: {missing}")
-
-
-def again(world: World, playbooks: Sequence[str]) -> Run:
-    """The next run, which ends well; while the one before is still in a call it is told so, and tries again."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        run = world.run(playbooks)
-        if internal(run.output):
-            raise BrokenError(f"{' and '.join(playbooks)} showed {internal(run.output)}")
-        if not run.code:
-            return run
-        if not LEASE.search(run.sentence) or time.monotonic() > until:
-            raise BrokenError(f"{' and '.join(playbooks)} after a kill: {run.sentence}")
+from tests.faults.judge import BrokenError, Undisturbed, again, clean, difference, internal, untouched
+from tests.faults.world import DELETE, MAKE, World
 
 
 def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], None]) -> int:
@@ -89,11 +30,6 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     again(world, DELETE)
     clean(world)
     return kills
-
-
-def difference(found: dict[str, int], wanted: dict[str, int]) -> str:
-    kinds = sorted({kind for kind in {**found, **wanted} if found.get(kind) != wanted.get(kind)})
-    return ", ".join(f"{found.get(kind, 0)} {kind} in place of {wanted.get(kind, 0)}" for kind in kinds)
 
 
 def _killed(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +37,7 @@ Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5
 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
 -----END SSH HOST KEY KEYS-----
 """
+COMMANDS = Path(sys.executable).parent
 # EC2 shows these for a while, and nobody pays for them.
 GONE = ("terminated", "deleted", "failed", "cancelled", "expired", "DELETE_COMPLETE")
 
@@ -253,7 +254,7 @@ class World:
             ANSIBLE_NOCOLOR="1",
             TRAINIUM_KNOWN_HOSTS=str(self.folder / "known_hosts"),
             # kubectl's tokens come from the stand-in of the AWS CLI.
-            PATH=f"{standins}:{Path(COMMANDS)}:{clean.get('PATH', '')}",
+            PATH=f"{standins}:{COMMANDS}:{clean.get('PATH', '')}",
         )
         paths = [str(REPOSITORY / f"playbooks/{name}.yml") for name in playbooks]
         given = ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", json.dumps(self.variables)]
@@ -294,9 +295,6 @@ class World:
         return Run(process.returncode, output, seconds, killed)
 
 
-COMMANDS = Path(os.sys.executable).parent  # type: ignore[attr-defined]
-
-
 def end(log: Path, whole: bool) -> None:
     """Kill all that writes to a log and all that it has started, also what these start meanwhile."""
     while whole and (found := descendants(log)):
@@ -326,14 +324,3 @@ def descendants(log: Path) -> list[int]:
         found |= more
         grown = bool(more)
     return sorted(found)
-
-
-def internal(output: str) -> str:
-    """What a user should never see of it; '' where there is nothing."""
-    seen = re.search(
-        r"Traceback \(most recent|MODULE FAILURE|[Uu]nhandled exception|\[ERROR\]: Unexpected|NoneType|<class '|"
-        r"object is not (subscriptable|iterable)|has no (attribute|element)|is undefined|(Key|Index|Type)Error|"
-        r"index out of|cannot be checked",
-        output,
-    )
-    return output[max(0, seen.start() - 200) : seen.start() + 600] if seen else ""

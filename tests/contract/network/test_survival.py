@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import calls, kills
+from tests.faults import calls, judge
 from tests.faults.world import DELETE, MAKE, World
 
 
@@ -25,25 +25,25 @@ def test_what_a_kill_and_bad_weather_leave_is_taken_up(world: World) -> None:
     # As soon as something costs money.
     killed = world.run(MAKE, lambda _seconds: bool(world.api.calls("RunInstances")))
     assert killed.code < 0 or killed.code > 2, killed.sentence
-    kills.again(world, MAKE)
+    judge.again(world, MAKE)
     world.settled()
     assert world.ours()["instances"] == 1 and world.ours()["vpcs"] == 1
-    kills.untouched(world)
+    judge.untouched(world)
     world.api.control("POST", "weather", {"share": 0.3, "seed": "1", "late": 1})
-    calls.judged(*world.run(DELETE)[1::-1])
+    judge.judged(*world.run(DELETE)[1::-1])
     assert calls.good_weather(world) > 5
-    kills.again(world, DELETE)
-    kills.clean(world)
+    judge.again(world, DELETE)
+    judge.clean(world)
 
 
 def test_what_is_broken_is_noticed(world: World) -> None:
     world.empty()
-    kills.clean(world)
+    judge.clean(world)
     mine = [{"ResourceType": "vpc", "Tags": [{"Key": "trainium:cluster", "Value": "bert"}]}]
     new = world.client("ec2").create_vpc(CidrBlock="10.3.0.0/16", TagSpecifications=mine)["Vpc"]["VpcId"]
-    with pytest.raises(kills.BrokenError, match=f"left behind: .*{new}"):
-        kills.clean(world, seconds=1)
+    with pytest.raises(judge.BrokenError, match=f"left behind: .*{new}"):
+        judge.clean(world, seconds=1)
     world.client("ec2").delete_key_pair(KeyName="bert-2")
-    with pytest.raises(kills.BrokenError, match=r"what belongs to others is gone: .*key-"):
-        kills.untouched(world)
-    assert kills.difference({"vpcs": 2, "subnets": 4}, {"vpcs": 1, "subnets": 4}) == "2 vpcs in place of 1"
+    with pytest.raises(judge.BrokenError, match=r"what belongs to others is gone: .*key-"):
+        judge.untouched(world)
+    assert judge.difference({"vpcs": 2, "subnets": 4}, {"vpcs": 1, "subnets": 4}) == "2 vpcs in place of 1"
