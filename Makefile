@@ -94,7 +94,7 @@ molecule-and-unit:
 	$(MAKE) unit
 
 lint-and-sanity:
-	nice $(MAKE) lint sanity
+	nice $(MAKE) lint sanity environments
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
@@ -136,6 +136,12 @@ sanity: setup ## ansible-test sanity
 browser: setup ## the report of a training in a real browser
 	$(call have,chromedriver,chromium chromium-driver)
 	$(BIN)/python -m pytest tests/browser
+
+# Part of scripts, before these: gigabytes are downloaded and unpacked.
+.PHONY: environments
+environments: setup
+	$(call have,ld,binutils)
+	nice $(BIN)/python -m pytest tests/training/test_environments.py
 
 scripts: setup ## the training script with real PyTorch and torch_xla: killed, resumed, on fewer nodes
 	$(call have,ld,binutils)
