@@ -33,6 +33,18 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing-id", "AWS_SECRET_ACCESS_KEY": "test
 Result = dict[str, Any]
 
 
+def controller_environment(url: str, **more: str) -> dict[str, str]:
+    """That of Ansible on a controller which knows an emulator's account, and no other of whoever runs the tests."""
+    own = ("AWS_", "ANSIBLE_", "TRAINIUM_")
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(own) and not key.lower().endswith("_proxy")
+    }
+    account = {**CREDENTIALS, "AWS_ENDPOINT_URL": url, "AWS_EC2_METADATA_DISABLED": "true"}
+    return {**kept, **account, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), **more}
+
+
 @functools.cache
 def client(service: str, url: str, region: str = REGION, retries: int | None = None) -> Any:
     """A client for an emulator, made once: it reads a service's whole model."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.faults.judge import BrokenError, Undisturbed, again, clean, difference, judged, reason, untouched
+from tests.faults.judge import Undisturbed, again, as_normal, clean, judged, reason, untouched
 from tests.faults.world import DELETE, MAKE, World
 
 SHARE, LATE, LAG = 0.3, 30.0, 10.0
@@ -29,14 +29,10 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     gave_up = made.code and chance.random() < 0.5
     met = good_weather(world)
     if not made.code:
-        world.settled()
-        if world.ours() != normal.ours:
-            raise BrokenError(f"a run in bad weather succeeded, and there is {difference(world.ours(), normal.ours)}")
+        as_normal(world, normal)
     if not gave_up:
         again(world, MAKE)
-        world.settled()
-        if world.ours() != normal.ours:
-            raise BrokenError(f"there is {difference(world.ours(), normal.ours)}")
+        as_normal(world, normal)
         untouched(world)
     world.api.control("POST", "weather", {**weather, "seed": f"{seed} teardown"})
     gone = world.run(DELETE)

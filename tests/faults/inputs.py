@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ import yaml
 from ansible_collections.trainium.cluster.plugins.module_utils._common import rules
 from hypothesis import strategies as st
 
-from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY
+from tests.contract.conftest import REGION, REPOSITORY, controller_environment
 from tests.contract.warm_python import warm_ansible, warm_python
 from tests.faults.judge import CODE
 
@@ -244,16 +243,10 @@ def ansible(folder: Path, url: str, playbook: str, *options: str) -> subprocess.
     }
     inventory = {"all": {"hosts": {"localhost": host}, "children": {"compute": {}}}}
     (folder / "inventory.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
-    clean = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_")) and not key.lower().endswith("_proxy")
-    }
-    own = {"AWS_ENDPOINT_URL": url, "AWS_REGION": REGION, "AWS_EC2_METADATA_DISABLED": "true"}
     return subprocess.run(
         [str(warm_ansible() / "ansible-playbook"), "--inventory", str(folder / "inventory.yml"), *options, playbook],
         cwd=folder,
-        env={**clean, **CREDENTIALS, **own, "ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg")},
+        env=controller_environment(url, AWS_REGION=REGION),
         capture_output=True,
         text=True,
         check=False,

@@ -64,6 +64,13 @@ def untouched(world: World) -> None:
         raise BrokenError(f"what belongs to others is gone: {missing}")
 
 
+def as_normal(world: World, normal: Undisturbed) -> None:
+    """There are as many of each kind as after a run that nothing disturbed."""
+    world.settled()
+    if (ours := world.ours()) != normal.ours:
+        raise BrokenError(f"there is {difference(ours, normal.ours)}")
+
+
 def again(world: World, playbooks: Sequence[str]) -> Run:
     """The next run, which ends well; while the one before is still in a call it is told so, and tries again."""
     until = time.monotonic() + PATIENCE

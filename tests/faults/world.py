@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client
+from tests.contract.conftest import REGION, REPOSITORY, Api, client, controller_environment
 from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 Item = dict[str, Any]
@@ -198,18 +198,17 @@ class World:
         listed = {kind: set(names) for kind, names in every.items()}
         return {kind: names for kind, names in listed.items() if names}
 
+    def _beside(self) -> Census:
+        """What there is beside that of others."""
+        return {kind: names - self.strangers.get(kind, set()) for kind, names in self.census().items()}
+
     def ours(self) -> dict[str, int]:
         """Kind -> how many there are beside those of others."""
-        counts = {kind: len(names - self.strangers.get(kind, set())) for kind, names in self.census().items()}
-        return {kind: count for kind, count in counts.items() if count}
+        return {kind: len(names) for kind, names in self._beside().items() if names}
 
     def left(self) -> list[str]:
         """The names of what there is beside that of others."""
-        return [
-            f"{kind} {name}"
-            for kind, names in self.census().items()
-            for name in names - self.strangers.get(kind, set())
-        ]
+        return [f"{kind} {name}" for kind, names in self._beside().items() for name in names]
 
     def missing(self) -> list[str]:
         """What others had and have no longer."""
@@ -240,21 +239,13 @@ class World:
 
     def start(self, playbooks: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         """ansible-playbook with the collection's own inventory."""
-        clean = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_")) and not key.lower().endswith("_proxy")
-        }
         standins = REPOSITORY / "sandbox/standins/controller"
-        clean.update(
-            CREDENTIALS,
-            AWS_ENDPOINT_URL=self.api.url,
-            AWS_EC2_METADATA_DISABLED="true",
-            ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"),
+        environment = controller_environment(
+            self.api.url,
             ANSIBLE_NOCOLOR="1",
             TRAINIUM_KNOWN_HOSTS=str(self.folder / "known_hosts"),
             # kubectl's tokens come from the stand-in of the AWS CLI.
-            PATH=f"{standins}:{COMMANDS}:{clean.get('PATH', '')}",
+            PATH=f"{standins}:{COMMANDS}:{os.environ.get('PATH', '')}",
         )
         paths = [str(REPOSITORY / f"playbooks/{name}.yml") for name in playbooks]
         given = ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", json.dumps(self.variables)]
@@ -262,7 +253,7 @@ class World:
             return subprocess.Popen(
                 [str(warm_ansible() / "ansible-playbook"), *given, *paths],
                 cwd=self.folder,
-                env=clean,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
@@ -283,7 +274,8 @@ class World:
             now = time.monotonic() - started
             if now > LONGEST or (kill and kill(now)):
                 killed = True
-                end(log, whole or now > LONGEST)
+                if whole or now > LONGEST:
+                    end(log)
                 process.kill()
                 process.wait()
             else:
@@ -295,9 +287,9 @@ class World:
         return Run(process.returncode, output, seconds, killed)
 
 
-def end(log: Path, whole: bool) -> None:
+def end(log: Path) -> None:
     """Kill all that writes to a log and all that it has started, also what these start meanwhile."""
-    while whole and (found := descendants(log)):
+    while found := descendants(log):
         for number in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)

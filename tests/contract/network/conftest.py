@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client
+from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client, controller_environment
 from tests.contract.warm_python import warm_ansible, warm_python
 
 Item = dict[str, Any]
@@ -47,13 +46,7 @@ class Controller:
 
     def run(self, playbook: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """ansible-playbook on the controller."""
-        environment = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("AWS_", "ANSIBLE_", "TRAINIUM_")) and not key.lower().endswith("_proxy")
-        }
-        environment.update(CREDENTIALS, AWS_ENDPOINT_URL=self.api.url, AWS_EC2_METADATA_DISABLED="true")
-        environment["AWS_ACCESS_KEY_ID"] = self.access_key
+        environment = controller_environment(self.api.url, AWS_ACCESS_KEY_ID=self.access_key)
         environment.update(self.environment, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
         command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
         return subprocess.run(
