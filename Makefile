@@ -128,7 +128,7 @@ pictures-anew: setup ## run the playbooks on an empty account of the sandbox, an
 
 unit: setup ## what decides, and modules over HTTP against the emulated API
 	$(call have,iptables,iptables)
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 sanity: setup ## ansible-test sanity
 	tests/run-sanity
