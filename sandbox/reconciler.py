@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from ipaddress import ip_network
 from socketserver import BaseServer
 from threading import Event
 from typing import Any
@@ -73,10 +74,18 @@ class Reconciler:
         self.look()
         self.at.update({one.instance_id: one.private_ip for one in wanted.values()})
         self.remove_all_but(set(wanted))
-        new = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
+        kept = {one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters}
+        # First, since another VPC may have the addresses of one that is gone.
+        if not self.removals:
+            self.forget_networks(kept)
+        left = [cidr for vpc_id, (_bridge, cidr) in self.fences.items() if vpc_id not in kept]
+        clusters = [one for one in clusters if not _overlaps(one.vpc_cidr, left)]
+        missing = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
+        new = [i for i in missing if not _overlaps(i.vpc_cidr, left)]
         for instance in new:
             self.prepare(instance)
-        waiting = {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
+        waiting = {i.instance_id for i in missing} - {i.instance_id for i in new}
+        waiting |= {i.instance_id for i in new if i.parallelcluster and not self.image_is_built()}
         waiting |= {i.instance_id for i in new if i.eks and not self.clusters.building.done}
         # An instance that replaces another may have its address, which the host that is being removed still has.
         taken = {self.at.get(instance_id) for instance_ids in self.removals.values() for instance_id in instance_ids}
@@ -86,8 +95,6 @@ class Reconciler:
         # Images are pushed before there is a cluster to pull them.
         pushed = bool(clusters) or bool(api.request("repositories"))
         self.clusters.step(clusters, self.states, self.network_of, pushed)
-        if not self.removals:
-            self.forget_networks({one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters})
 
     def remove_all_but(self, wanted: set[str]) -> None:
         """Remove the other hosts. Their disks may hold gigabytes, and new hosts do not wait for it."""
@@ -202,14 +209,21 @@ class Reconciler:
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove networks without hosts, so that another VPC may use the same addresses."""
-        for vpc_id in set(self.servers) - vpcs:
+        for vpc_id in set(self.fences) - vpcs:
+            name = self.hosts.network(vpc_id)
+            if name in self.podman.networks():
+                self.podman.run("network", "rm", "-f", name)
             self.registries.pop(vpc_id, None)
-            for server in self.servers.pop(vpc_id):
+            for server in self.servers.pop(vpc_id, ()):
                 server.shutdown()
                 server.server_close()
             shutil.rmtree(self.hosts.pool(vpc_id), ignore_errors=True)
-            self.podman.run("network", "rm", "-f", self.hosts.network(vpc_id), check=False)
             fence.open_up(self.paths.name, *self.fences.pop(vpc_id))
+
+
+def _overlaps(cidr: str, others: list[str]) -> bool:
+    """Whether addresses of a network are also in one of the others."""
+    return any(ip_network(cidr).overlaps(ip_network(other)) for other in others)
 
 
 def run(paths: Paths) -> None:
