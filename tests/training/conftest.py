@@ -19,11 +19,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Union
 
 import pytest
 
 from sandbox import store
 from tests.training import xla_environment
+from tests.training.warm_torchrun import Launched, Launcher
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = REPOSITORY / "roles" / "training_job" / "files" / "bert"
@@ -46,6 +48,7 @@ class Run:
 
 
 Train = Callable[..., Run]
+Process = Union["subprocess.Popen[str]", Launched]
 Once = Callable[[str, Callable[[Path], "Run | None"]], tuple[Path, Run]]
 
 
@@ -154,9 +157,7 @@ def signal_all(process: int, with_signal: signal.Signals) -> None:
         os.kill(process, with_signal)
 
 
-def watch(
-    process: subprocess.Popen[str], until: str, with_signal: signal.Signals | None, target: int, hang_up: bool
-) -> str:
+def watch(process: Process, until: str, with_signal: signal.Signals | None, target: int, hang_up: bool) -> str:
     """What a process writes to its end; once it has written ``until``, ``target`` gets the signal.
 
     With ``hang_up`` nobody reads on then.
@@ -175,10 +176,21 @@ def watch(
     return "".join(lines)
 
 
+@pytest.fixture(scope="session")
+def launcher(python: Path) -> Iterator[Launcher]:
+    """torchrun with PyTorch imported; OpenMP asks for its threads when it is loaded."""
+    made = Launcher(python, {**os.environ, "OMP_NUM_THREADS": "1"})
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def train(python: Path, data: Path) -> Iterator[Train]:
-    """Start a training on one or more "nodes" of this machine, each a torchrun with a folder of its own."""
-    started: list[subprocess.Popen[str]] = []
+def train(python: Path, data: Path, launcher: Launcher) -> Iterator[Train]:
+    """Start a training on one or more "nodes" of this machine, each a torchrun with a folder of its own.
+
+    With ``as_command`` it is the command, which imports PyTorch in each process.
+    """
+    started: list[Process] = []
 
     def run(
         outputs: Path | list[Path],
@@ -189,6 +201,7 @@ def train(python: Path, data: Path) -> Iterator[Train]:
         to_node: int = 0,
         hang_up: bool = False,
         largest_file: int = 0,
+        as_command: bool = False,
         **variables: str,
     ) -> Run:
         folders = outputs if isinstance(outputs, list) else [outputs]
@@ -201,22 +214,23 @@ def train(python: Path, data: Path) -> Iterator[Train]:
             "TRAINIUM_RESUME": "1",
             **variables,
         }
-        nodes = []
+        nodes: list[Process] = []
         for rank, folder in enumerate(folders):
-            torchrun = [str(python), "-m", "torch.distributed.run", *place, f"--node-rank={rank}"]
             script = [str(SCRIPTS / "bert_pretrain.py"), f"--data_dir={data}", f"--output_dir={folder}"]
-            command = [*torchrun, f"--nproc-per-node={processes}", *script, *MODEL, *arguments]
-            process = subprocess.Popen(
-                [*(("prlimit", f"--fsize={largest_file}") if largest_file else ()), *command],
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
+            options = [*place, f"--node-rank={rank}", f"--nproc-per-node={processes}", *script, *MODEL, *arguments]
+            process: Process
+            if as_command:
+                assert not largest_file
+                command = [str(python), "-m", "torch.distributed.run", *options]
+                process = subprocess.Popen(
+                    command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                )
+            else:
+                process = launcher.start(options, environment, largest_file)
             nodes.append(process)
             started.append(process)
         text = "".join(watch(process, until, with_signal, nodes[to_node].pid, hang_up) for process in nodes)
-        return Run(max(abs(process.returncode) for process in nodes), text)
+        return Run(max(abs(process.wait(timeout=0)) for process in nodes), text)
 
     yield run
     for process in started:

@@ -38,7 +38,8 @@ ACCUMULATED = "--grad_accum_usteps=2"
 def undisturbed(train: Train, once: Once) -> Run:
     """Two processes, from the first step to the last."""
     folder, run = once(
-        "undisturbed", lambda folder: train(folder, f"--steps_this_run={STEPS}", ACCUMULATED, processes=2)
+        "undisturbed",
+        lambda folder: train(folder, f"--steps_this_run={STEPS}", ACCUMULATED, processes=2, as_command=True),
     )
     assert run.code == 0, run.text
     assert checkpoints(folder) == [STEPS]
@@ -137,7 +138,8 @@ def test_stops_before_its_time_and_goes_on(train: Train, tmp_path: Path, soon: C
 
 
 def test_stops_at_sigterm_with_a_checkpoint(train: Train, tmp_path: Path) -> None:
-    run = train(tmp_path, "--steps_this_run=100000", processes=2, until="(0, 5)", with_signal=signal.SIGTERM)
+    ended = {"until": "(0, 5)", "with_signal": signal.SIGTERM}
+    run = train(tmp_path, "--steps_this_run=100000", processes=2, as_command=True, **ended)
     stopped = re.search(r"^training: stopped before the time limit at step (\d+)$", run.text, re.MULTILINE)
     assert stopped, run.text
     assert checkpoints(tmp_path) == [int(stopped[1])]

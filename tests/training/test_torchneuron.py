@@ -45,7 +45,7 @@ def test_learns_what_it_does_on_cpus(train: Train, tmp_path: Path) -> None:
     """Two processes on the device "neuron"."""
     reference = train(tmp_path / "gloo", "--steps_this_run=4", processes=2)
     variables = installed(tmp_path / "site", "2.14.3.0.17+3c2a")
-    run = train(tmp_path / "neuron", "--steps_this_run=4", processes=2, **variables)
+    run = train(tmp_path / "neuron", "--steps_this_run=4", processes=2, as_command=True, **variables)
     assert run.code == 0, run.text
     assert "training: 2 processes on neuron, " in run.text
     assert run.losses == pytest.approx(reference.losses, abs=NOISE)
