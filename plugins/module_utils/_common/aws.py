@@ -46,11 +46,15 @@ TRANSIENT_CODES = (
     "504",
 )
 
+# EC2 says of temporary credentials whose time is over that the request has expired, as of a clock that goes wrong
+# (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html); other services have codes for them.
 _ADVICE = {
     "AuthFailure": "check the AWS credentials",
     "UnauthorizedOperation": "have the permission granted",
     "AccessDeniedException": "have the permission granted",
-    "RequestExpired": "check this machine's clock",
+    "ExpiredToken": "log in to AWS again, and run it once more",
+    "ExpiredTokenException": "log in to AWS again, and run it once more",
+    "RequestExpired": "log in to AWS again and run it once more, or set this machine's clock",
     "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "MaxSpotInstanceCountExceeded": "ask AWS for a higher quota of spot vCPUs",

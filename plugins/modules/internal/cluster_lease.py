@@ -117,7 +117,8 @@ def main() -> None:
                 # A client of its own, whose connections nobody else has.
                 Lease(module.client("ssm"), name, me).free_at_the_end(params["delete"])
     except TrainiumError as error:
-        advice = "; allow it, or set trainium_lease to false" if getattr(error, "code", "") else ""
+        denied = getattr(error, "code", "") == "AccessDeniedException"
+        advice = ", or set trainium_lease to false" if denied else ""
         module.fail_json(msg=f"{error}{advice}.", **error.details)
     module.exit_json(
         changed=False,

@@ -14,11 +14,21 @@ from typing import Any
 
 # What a call may meet. ``lost``: it does its work, and then the connection is cut; ``cut``: it does not.
 KINDS = ("throttled", "failed", "unavailable", "html", "lost", "cut", "late")
+# Only where it is asked for: temporary credentials whose time is over.
+EXPIRED = "expired"
 # Codes by service, with the HTTP status; '' is every other service. In that order: throttled, failed, unavailable.
 CODES = {
     "ec2": (("RequestLimitExceeded", 503), ("InternalError", 500), ("Unavailable", 503)),
     "s3": (("SlowDown", 503), ("InternalError", 500), ("ServiceUnavailable", 503)),
     "": (("ThrottlingException", 400), ("InternalFailure", 500), ("ServiceUnavailable", 503)),
+}
+# What services say to such: EC2 as if the request were old, others by their protocol; '' is one of JSON.
+SAID = "The security token included in the request is expired"
+OVER = {
+    "ec2": ("RequestExpired", 400, "Request has expired."),
+    "s3": ("ExpiredToken", 400, "The provided token has expired."),
+    **dict.fromkeys(("iam", "sts", "cloudformation", "autoscaling"), ("ExpiredToken", 403, SAID)),
+    "": ("ExpiredTokenException", 400, SAID),
 }
 PAGE = "<html><head><title>502 Bad Gateway</title></head><body>A proxy says this.</body></html>"
 
@@ -42,7 +52,7 @@ class Weather:
         Raises ValueError for a kind that is not known.
         """
         kinds = tuple(body.get("kinds") or KINDS)
-        if unknown := set(kinds) - set(KINDS):
+        if unknown := set(kinds) - {*KINDS, EXPIRED}:
             raise ValueError(f"no such weather: {', '.join(sorted(unknown))}")
         with self._lock:
             self.clear()
@@ -65,6 +75,9 @@ class Weather:
             return {"delay": seconds}
         if kind in ("lost", "cut"):
             return {"cut": True, "after": kind == "lost"}
+        if kind == EXPIRED:
+            code, status, message = OVER.get(service, OVER[""])
+            return {"code": code, "status": status, "message": message}
         if kind == "html":
             return {"body": PAGE, "status": 502}
         code, status = CODES.get(service, CODES[""])[KINDS.index(kind)]

@@ -26,6 +26,7 @@ def weather(cloud: Account, kind: str, **more: Any) -> Any:
         ("failed", "InternalError"),
         ("unavailable", "Unavailable"),
         ("html", "502"),
+        ("expired", "RequestExpired"),
     ],
 )
 def test_a_call_is_refused(cloud: Account, kind: str, code: str) -> None:
@@ -35,6 +36,24 @@ def test_a_call_is_refused(cloud: Account, kind: str, code: str) -> None:
     assert caught.value.response["Error"]["Code"] == code
     cloud.api.control("DELETE", "weather")
     assert "10.1.0.0/16" not in [one["CidrBlock"] for one in cloud.ec2.describe_vpcs()["Vpcs"]]
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "code"),
+    [
+        ("sts", "get_caller_identity", "ExpiredToken"),
+        ("s3", "list_buckets", "ExpiredToken"),
+        ("ssm", "describe_parameters", "ExpiredTokenException"),
+        ("eks", "list_clusters", "ExpiredTokenException"),
+    ],
+)
+def test_services_say_in_their_own_words_that_credentials_have_expired(
+    cloud: Account, service: str, call: str, code: str
+) -> None:
+    weather(cloud, "expired")
+    with pytest.raises(ClientError, match="expired") as caught:
+        getattr(client(service, cloud.api.url, retries=0), call)()
+    assert caught.value.response["Error"]["Code"] == code
 
 
 @pytest.mark.parametrize(("kind", "made"), [("lost", 1), ("cut", 0)])

@@ -148,6 +148,19 @@ def test_a_playbook_takes_it_and_gives_it_back(
     assert owned.startswith("The cluster ann in us-west-2 belongs to ann, and you are arn:aws:")
 
 
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("AccessDeniedException", "have the permission granted, or set trainium_lease to false"),
+        ("ExpiredTokenException", "log in to AWS again, and run it once more"),
+    ],
+)
+def test_a_refusal_says_what_helps_against_it(controller: Controller, code: str, advice: str) -> None:
+    controller.api.fault("GetParameter", code)
+    (said,) = controller.cases(("network:alone", {"network_cluster_name": "bert"}))
+    assert said == f"AWS would not read the lease of the cluster: for the test ({code}); {advice}."
+
+
 def test_while_a_run_has_it_the_owner_is_looked_at_once(controller: Controller, ssm: Any) -> None:
     """Until another run takes it, which may be that of another owner."""
     controller.variables["trainium_cluster_name"] = "bert"

@@ -40,3 +40,12 @@ def test_another_error_says_what_was_tried() -> None:
         stub.add_client_error("describe_cluster", "AccessDeniedException", "not you")
         with pytest.raises(AwsCallError, match="AWS would not describe the cluster: not you"):
             LOOK(CLIENT, name="bert")
+
+
+@pytest.mark.parametrize("code", ["ExpiredToken", "ExpiredTokenException", "RequestExpired"])
+def test_expired_credentials_are_told_with_what_to_do(code: str) -> None:
+    """EC2 has the third of these for them, and for a clock that goes wrong."""
+    with Stubber(CLIENT) as stub:
+        stub.add_client_error("describe_cluster", code, "it is expired")
+        with pytest.raises(AwsCallError, match=r"it is expired \(\w+\); log in to AWS again"):
+            LOOK(CLIENT, name="bert")
