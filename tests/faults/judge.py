@@ -60,8 +60,8 @@ def clean(world: World, seconds: float = 20) -> None:
 
 
 def untouched(world: World) -> None:
-    if missing := world.missing():
-        raise BrokenError(f"what belongs to others is gone: {missing}")
+    if touched := world.touched():
+        raise BrokenError(f"of what belongs to others {', '.join(touched)}")
 
 
 def as_normal(world: World, normal: Undisturbed) -> None:

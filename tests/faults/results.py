@@ -16,12 +16,17 @@ BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
 
 
 class Result(NamedTuple):
-    """One try: its campaign and seed, how many faults it had, and what did not hold, '' where all did."""
+    """One try: its campaign and seed, how many faults it had, and what did not hold, '' where all did.
+
+    Of the campaign sizes, whose seed is a number of nodes, also what each step cost: seconds of wall time and of the
+    processors, MiB, calls.
+    """
 
     campaign: str
     seed: str
     faults: int
     broken: str
+    costs: dict[str, list[float]] = {}  # noqa: RUF012 - never changed
 
 
 def commit() -> str:
@@ -65,6 +70,7 @@ class Book:
 
     def row(self) -> dict[str, Any]:
         """What the page shows of it."""
+        costs = {one.seed: one.costs for one in self.results if one.costs}
         return {
             "campaign": self.campaign,
             "tries": len(self.results),
@@ -72,6 +78,7 @@ class Book:
             "broken": [{"seed": one.seed, "what": one.broken} for one in self.results if one.broken],
             "commit": self.commit,
             "seed": self.seed,
+            **({"costs": costs} if costs else {}),
         }
 
 
@@ -82,7 +89,7 @@ def write(rows: list[dict[str, Any]]) -> None:
     every = sorted([row for row in known if row["campaign"] not in new] + rows, key=lambda row: str(row["campaign"]))
     DATA.write_text(json.dumps(every, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
-    table = "\n".join(_table(every))
+    table = "\n".join([*_table(every), *_sizes(every)])
     PAGE.write_text(
         re.sub(f"{BEGIN}.*{END}", lambda _found: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL), encoding="utf-8"
     )
@@ -96,3 +103,19 @@ def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
             f"| {row['campaign']} | {row['tries']} of {row['wanted']} | {row['faults']} | {len(row['broken'])} "
             f"| {row['commit']} | {row['seed']} |"
         )
+
+
+def _sizes(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """For each step what it costs by the number of nodes."""
+    for row in (one for one in rows if one.get("costs")):
+        numbers = list(row["costs"])
+        yield ""
+        yield f"| step, with so many nodes | {' | '.join(numbers)} |"
+        yield f"| --- |{' --- |' * len(numbers)}"
+        for step in row["costs"][numbers[0]]:
+            costs = [row["costs"][number].get(step, [0, 0, 0, 0]) for number in numbers]
+            told = [
+                f"{wall:.0f} s, CPU {cpu:.0f} s, {memory:.0f} MiB, {calls:.0f} calls"
+                for wall, cpu, memory, calls in costs
+            ]
+            yield f"| {step} | {' | '.join(told)} |"

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,6 +91,7 @@ class World:
         self._boots = threading.Thread(target=self._boot, daemon=True)
         self._boots.start()
         self.strangers: Census = {}
+        self._others: dict[str, dict[str, Any]] = {}
 
     def close(self) -> None:
         self._ended.set()
@@ -135,7 +136,8 @@ class World:
             Bucket=f"trainium-{NAME}-2", CreateBucketConfiguration={"LocationConstraint": REGION}
         )
         self.settled()
-        self.strangers = self.census()
+        self._others = self._everything()
+        self.strangers = {kind: set(found) for kind, found in self._others.items() if found}
         self.api.clear_calls()
 
     def client(self, service: str) -> Any:
@@ -143,15 +145,13 @@ class World:
 
     def census(self) -> Census:
         """Kind -> ids of what there is and is not gone."""
+        return {kind: set(found) for kind, found in self._everything().items() if found}
+
+    def _everything(self) -> dict[str, dict[str, Any]]:
+        """Kind -> id -> how AWS describes what there is and is not gone."""
         ec2, iam, eks = self.client("ec2"), self.client("iam"), self.client("eks")
-        every: dict[str, Iterable[str]] = {
-            "instances": (
-                one["InstanceId"]
-                for found in ec2.describe_instances()["Reservations"]
-                for one in found["Instances"]
-                if one["State"]["Name"] not in GONE
-            )
-        }
+        instances = [one for found in ec2.describe_instances()["Reservations"] for one in found["Instances"]]
+        every = {"instances": {one["InstanceId"]: one for one in instances if one["State"]["Name"] not in GONE}}
         for kind, answer, key in (
             ("vpcs", "Vpcs", "VpcId"),
             ("subnets", "Subnets", "SubnetId"),
@@ -169,34 +169,37 @@ class World:
             ("capacity_reservations", "CapacityReservations", "CapacityReservationId"),
         ):
             found = getattr(ec2, f"describe_{kind}")()[answer]
-            every[kind] = [one[key] for one in found if str(one.get("State", "")).lower() not in GONE]
+            every[kind] = {one[key]: one for one in found if str(one.get("State", "")).lower() not in GONE}
         roles, profiles = iam.list_roles()["Roles"], iam.list_instance_profiles()["InstanceProfiles"]
         buckets = [one["Name"] for one in self.client("s3").list_buckets()["Buckets"]]
         stacks = self.client("cloudformation").describe_stacks()["Stacks"]
         parameters = self.client("ssm").describe_parameters(
             ParameterFilters=[{"Key": "Name", "Option": "BeginsWith", "Values": ["/trainium"]}]
         )["Parameters"]
+        groups = self.client("logs").describe_log_groups()["logGroups"]
+        clusters = eks.list_clusters()["clusters"]
         every.update(
-            roles=(one["RoleName"] for one in roles if "aws-service-role" not in one["Path"]),
-            profiles=(one["InstanceProfileName"] for one in profiles),
-            stacks=(one["StackName"] for one in stacks if one["StackStatus"] not in GONE),
+            roles={one["RoleName"]: one for one in roles if "aws-service-role" not in one["Path"]},
+            profiles={one["InstanceProfileName"]: one for one in profiles},
+            stacks={one["StackName"]: one for one in stacks if one["StackStatus"] not in GONE},
             # ParallelCluster makes one for all clusters of a region.
-            buckets=(one for one in buckets if not one.endswith("-do-not-delete")),
-            parameters=(one["Name"] for one in parameters),
-            logs=(one["logGroupName"] for one in self.client("logs").describe_log_groups()["logGroups"]),
-            tables=self.client("dynamodb").list_tables()["TableNames"],
-            zones=(one["Id"] for one in self.client("route53").list_hosted_zones()["HostedZones"]),
-            functions=(one["FunctionName"] for one in self.client("lambda").list_functions()["Functions"]),
-            clusters=eks.list_clusters()["clusters"],
-            groups=(
-                f"{name}/{group}"
-                for name in eks.list_clusters()["clusters"]
+            buckets=dict.fromkeys(one for one in buckets if not one.endswith("-do-not-delete")),
+            parameters={one["Name"]: one for one in parameters},
+            logs={one["logGroupName"]: one for one in groups},
+            tables=dict.fromkeys(self.client("dynamodb").list_tables()["TableNames"]),
+            zones={one["Id"]: one for one in self.client("route53").list_hosted_zones()["HostedZones"]},
+            functions={one["FunctionName"]: one for one in self.client("lambda").list_functions()["Functions"]},
+            clusters={name: eks.describe_cluster(name=name)["cluster"] for name in clusters},
+            groups={
+                f"{name}/{group}": eks.describe_nodegroup(clusterName=name, nodegroupName=group)["nodegroup"]
+                for name in clusters
                 for group in eks.list_nodegroups(clusterName=name)["nodegroups"]
-            ),
-            file_systems=(one["FileSystemId"] for one in self.client("efs").describe_file_systems()["FileSystems"]),
+            },
+            file_systems={
+                one["FileSystemId"]: one for one in self.client("efs").describe_file_systems()["FileSystems"]
+            },
         )
-        listed = {kind: set(names) for kind, names in every.items()}
-        return {kind: names for kind, names in listed.items() if names}
+        return every
 
     def _beside(self) -> Census:
         """What there is beside that of others."""
@@ -210,10 +213,15 @@ class World:
         """The names of what there is beside that of others."""
         return [f"{kind} {name}" for kind, names in self._beside().items() for name in names]
 
-    def missing(self) -> list[str]:
-        """What others had and have no longer."""
-        now = self.census()
-        return sorted(name for kind, names in self.strangers.items() for name in names - now.get(kind, set()))
+    def touched(self) -> list[str]:
+        """What others had and have no longer, or have otherwise."""
+        now = self._everything()
+        return sorted(
+            f"{kind} {name} is {'changed' if name in now.get(kind, {}) else 'gone'}"
+            for kind, known in self._others.items()
+            for name, one in known.items()
+            if now.get(kind, {}).get(name, GONE) != one
+        )
 
     def settled(self, seconds: float = 20) -> None:
         """Wait until nothing changes by itself any more, as interfaces that stay a second longer."""
@@ -237,23 +245,31 @@ class World:
 
     # --- playbooks ---
 
-    def start(self, playbooks: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """ansible-playbook with the collection's own inventory."""
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of Ansible's commands, with the collection's own configuration."""
         standins = REPOSITORY / "sandbox/standins/controller"
-        environment = controller_environment(
+        return controller_environment(
             self.api.url,
             ANSIBLE_NOCOLOR="1",
             TRAINIUM_KNOWN_HOSTS=str(self.folder / "known_hosts"),
             # kubectl's tokens come from the stand-in of the AWS CLI.
             PATH=f"{standins}:{COMMANDS}:{os.environ.get('PATH', '')}",
         )
+
+    def given(self, **more: Any) -> list[str]:
+        """What Ansible's commands are told of the cluster: the collection's own inventory, and variables."""
+        variables = json.dumps({**self.variables, **more})
+        return ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", variables]
+
+    def start(self, playbooks: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        """ansible-playbook with these."""
         paths = [str(REPOSITORY / f"playbooks/{name}.yml") for name in playbooks]
-        given = ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", json.dumps(self.variables)]
         with log.open("wb") as stream:
             return subprocess.Popen(
-                [str(warm_ansible() / "ansible-playbook"), *given, *paths],
+                [str(warm_ansible() / "ansible-playbook"), *self.given(), *paths],
                 cwd=self.folder,
-                env=environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
