@@ -38,10 +38,11 @@ def commit() -> str:
 
 def options() -> argparse.Namespace:
     names = [subject.name for subject in subjects.SUBJECTS]
+    every = [*names, *(subject.name for subject in subjects.TASKS)]
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--seed", default="1", help="another one draws other mutants (%(default)s)")
     parser.add_argument("--count", type=int, default=500, help="how many in all subjects together (%(default)s)")
-    parser.add_argument("--subject", nargs="+", choices=names, default=names, metavar="SUBJECT", help=", ".join(names))
+    parser.add_argument("--subject", nargs="+", choices=every, default=names, metavar="SUBJECT", help=", ".join(every))
     parser.add_argument("--file", default="", help="only files like this; such a run counts for no score")
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="instead of the subject's; likewise")
     parser.add_argument("--minutes", type=float, default=120, help="when to end (%(default)s)")
@@ -96,7 +97,7 @@ def main() -> int:
     run.warm()
     found: dict[str, score.Results] = {}
     try:
-        for subject in subjects.SUBJECTS:
+        for subject in (*subjects.SUBJECTS, *subjects.TASKS):
             if subject.name in asked.subject and time.monotonic() < until:
                 results = of_subject(subject, asked, until)
                 if results and results.verdicts:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 UNIT, CONTRACT, SECURITY = "tests/unit", "tests/contract", "tests/security"
-ROLE_PARTS = ("templates/*", "files/*.sh", "files/*.py", "tasks/*.yml", "handlers/*.yml", "vars/*.yml")
+# Templates and scripts have tests. Most tasks run on hosts, where molecule tries them and nothing here does,
+# so that they have a score apart.
+ROLE_PARTS = ("templates/*", "files/*.sh", "files/*.py")
+TASK_PARTS = ("tasks/*.yml", "handlers/*.yml", "vars/*.yml")
 # Plugins that have no folder of a subject go by what they import from module_utils.
 PLUGINS = ("modules/*.py", "modules/internal/*.py", "action/*.py", "action/internal/*.py", "filter/*.py")
 IMPORTED = re.compile(r"module_utils\.(_[a-z0-9]+)")
@@ -43,6 +46,7 @@ class Subject:
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     slow: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ROLE_PARTS
 
 
 def _one(name: str, *roles: str, slow: tuple[str, ...] = (), tests: tuple[str, ...] = ()) -> Subject:
@@ -108,9 +112,9 @@ SUBJECTS = (
     _one("kubernetes", "eks_addons", "eks_storage", slow=(f"{CONTRACT}/kubernetes",)),
     Subject(
         "network",
-        ("_teardown", "_lease"),
+        ("_network", "_teardown", "_lease"),
         ("network", "teardown", "trainium"),
-        tests=(f"{UNIT}/teardown", f"{SECURITY}/test_ssh_networks.py"),
+        tests=(f"{UNIT}/network", f"{UNIT}/teardown", f"{SECURITY}/test_ssh_networks.py"),
         slow=(f"{CONTRACT}/network", REFUSALS),
     ),
     _one("prove", "prove", slow=(f"{CONTRACT}/network/test_prove.py",)),
@@ -120,6 +124,18 @@ SUBJECTS = (
         tests=(f"{UNIT}/callback", f"{UNIT}/docs/test_refusals.py", f"{UNIT}/diagnose"),
         slow=(f"{CONTRACT}/node", REFUSALS, f"{CONTRACT}/slurm", *(f"{CONTRACT}/{name}.py" for name in PLAYS)),
     ),
+)
+
+TASKS = tuple(
+    Subject(
+        f"tasks of {one.name.removeprefix('roles of ')}",
+        roles=one.roles,
+        tests=one.tests,
+        slow=one.slow,
+        parts=TASK_PARTS,
+    )
+    for one in SUBJECTS
+    if one.roles
 )
 
 
@@ -135,9 +151,9 @@ def subject_of(text: str) -> str:
 def sources(root: Path, subject: Subject) -> list[str]:
     """The files of a subject, as paths from the root."""
     patterns = [f"plugins/module_utils/{folder}/**/*.py" for folder in subject.folders]
-    patterns += [f"roles/{role}/{part}" for role in subject.roles for part in ROLE_PARTS]
+    patterns += [f"roles/{role}/{part}" for role in subject.roles for part in subject.parts]
     found = {path for pattern in (*patterns, *subject.files) for path in root.glob(pattern) if path.is_file()}
-    for pattern in PLUGINS:
+    for pattern in PLUGINS if subject.parts == ROLE_PARTS else ():
         for path in (root / "plugins").glob(pattern):
             if subject_of(path.read_text(encoding="utf-8")) == subject.name:
                 found.add(path)

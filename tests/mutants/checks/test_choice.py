@@ -61,12 +61,16 @@ def test_slow_tests_come_second_and_only_so_long() -> None:
     assert list(Choice(learned(), None, 3.0).stages(mutant(8, 9))) == []
 
 
+EVERY = (*subjects.SUBJECTS, *subjects.TASKS)
+PARTS = (*subjects.ROLE_PARTS, *subjects.TASK_PARTS)
+
+
 def test_every_file_of_the_collection_has_one_subject() -> None:
-    found = [path for subject in subjects.SUBJECTS for path in subjects.sources(ROOT, subject)]
+    found = [path for subject in EVERY for path in subjects.sources(ROOT, subject)]
     assert len(found) == len(set(found))
     every = {
         str(path.relative_to(ROOT))
-        for pattern in ("plugins/**/*.py", *(f"roles/*/{part}" for part in subjects.ROLE_PARTS))
+        for pattern in ("plugins/**/*.py", *(f"roles/*/{part}" for part in PARTS))
         for path in ROOT.glob(pattern)
         if path.is_file() and "doc_fragments" not in path.parts
     }
@@ -74,7 +78,7 @@ def test_every_file_of_the_collection_has_one_subject() -> None:
 
 
 def test_every_subject_has_tests_and_they_are_there() -> None:
-    for subject in subjects.SUBJECTS:
+    for subject in EVERY:
         paths = [*subject.tests, *subject.slow]
         assert paths
         assert [path for path in paths if not (ROOT / path).exists()] == []
@@ -132,7 +136,7 @@ def test_the_page_has_what_was_measured_and_keeps_reasons(tmp_path: Path) -> Non
     results = score.Results(tmp_path / "x", HEAD, VERDICTS)
     score.write(tmp_path, {"slurm": results})
     assert "| slurm | 4 | 2 | 1 | 50 % | 0 s | abc | 1 |" in page.read_text(encoding="utf-8")
-    assert "| **all** | 4 | 2 | | 50 % | | | |" in page.read_text(encoding="utf-8")
+    assert "| **all but tasks** | 4 | 2 | | 50 % | | | |" in page.read_text(encoding="utf-8")
     said = json.loads(kept.read_text(encoding="utf-8"))
     places = [(one["line"], one["text"], one["reason"]) for one in said["survivors"]]
     assert places == [(1, "one", "no test runs it"), (2, "two", "no test notices it")]
