@@ -73,28 +73,27 @@ teardown: setup-sandbox ## delete everything that the demo made, and stop the sa
 	if $(SANDBOX) status > /dev/null; then $(IN_SANDBOX) $(BIN)/ansible-playbook playbooks/teardown.yml $(ARGS); fi
 	$(SANDBOX) down
 
-# The sandbox comes first, since two that install Debian packages are in each other's way. Roles wait for their hosts now and
-# then, and that time goes to what needs no host and keeps no time. Hosts take processors for as long as they live, so the
-# unit tests come when they have gone. The end-to-end test waits for hosts a third of its time, and the training script's tests,
-# which measure no time either, have that.
+# The sandbox comes first, since two that install Debian packages are in each other's way. What works on hosts waits for them a
+# third of its time, and that goes to what needs none: it yields the processors, the less so the more it keeps time itself.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
 	$(call have,iptables,iptables)
 	$(call have,ld,binutils)
 	$(call have,chromedriver,chromium chromium-driver)
-	$(MAKE) --jobs 2 --output-sync=target molecule-and-unit lint-and-sanity
-	$(MAKE) --jobs 2 --output-sync=target scripts end-to-end
+	$(MAKE) --jobs 2 --output-sync=target on-hosts without-hosts
 
-.PHONY: molecule-and-unit lint-and-sanity
-# One after the other: with two jobs a make would begin the next as soon as lint and sanity are done.
-molecule-and-unit:
+.PHONY: on-hosts without-hosts
+# One after the other: with two jobs a make would begin the next as soon as the other lane is done.
+on-hosts:
 	$(MAKE) molecule
 	$(MAKE) browser
-	$(MAKE) unit
+	$(MAKE) end-to-end
 
-lint-and-sanity:
+without-hosts:
 	nice $(MAKE) lint sanity environments
+	nice -n 5 $(MAKE) unit
+	nice $(MAKE) scripts
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
