@@ -74,7 +74,8 @@ teardown: setup-sandbox ## delete everything that the demo made, and stop the sa
 	$(SANDBOX) down
 
 # The sandbox comes first, since two that install Debian packages are in each other's way. What works on hosts waits for them a
-# third of its time, and that goes to what needs none: it yields the processors, the less so the more it keeps time itself.
+# third of its time. What needs no hosts runs meanwhile, with lower priority (nice); unit tests have limits of time, so that
+# theirs is not as low.
 test: setup ## what CI runs beside publish-check
 	$(MAKE) sandbox-up
 	@# Before they are wanted at the same time, as apt serves one caller.
@@ -87,13 +88,13 @@ test: setup ## what CI runs beside publish-check
 # One after the other: with two jobs a make would begin the next as soon as the other lane is done.
 on-hosts:
 	$(MAKE) molecule
-	$(MAKE) browser
 	$(MAKE) end-to-end
 
 without-hosts:
-	nice $(MAKE) lint sanity environments
-	nice -n 5 $(MAKE) unit
-	nice $(MAKE) scripts
+	nice $(MAKE) lint sanity
+	$(MAKE) environments
+	nice -n 5 $(MAKE) unit browser
+	$(MAKE) scripts
 
 lint: setup ## ruff, mypy, ansible-lint, yamllint, documentation, contracts of imports, and whether generated pages are up to date
 	$(BIN)/ruff check .
@@ -154,7 +155,7 @@ mutants: setup ## whether tests notice small changes of the code, by subject, ap
 
 # Goes on where it was ended. ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 20 --jobs 2"; --write puts the
 # results into docs/faults.md.
-faults: setup ## whether a cluster survives kills, failing calls and wrong values; test has a short form
+faults: setup ## whether a cluster survives what goes wrong around it; test has a short form
 	$(BIN)/python -m tests.faults $(ARGS)
 
 # Needs the tutorial's script: TRAINIUM_UPSTREAM names a folder that has it, or it is fetched from GitHub.

@@ -107,6 +107,10 @@ class Podman:
         names = self.run("network", "ls", "--format", "{{.Name}}").split()
         return [name for name in names if name.startswith(self.paths.name)]
 
+    def subnet(self, network: str) -> str:
+        """The addresses of a network."""
+        return str(json.loads(self.run("network", "inspect", network))[0]["subnets"][0]["subnet"])
+
     def bridge(self, network: str) -> str:
         """The name of the machine's bridge interface of a network."""
         return str(json.loads(self.run("network", "inspect", network))[0]["network_interface"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import shutil
 import signal
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from ipaddress import ip_network
 from socketserver import BaseServer
 from threading import Event
@@ -40,8 +42,10 @@ class Reconciler:
         self.clusters = Clusters(paths, self.podman)
         self.paths = paths
         self.servers: dict[str, list[BaseServer]] = {}
-        # VPC -> its bridge and addresses.
-        self.fences: dict[str, tuple[str, str]] = {}
+        # VPC -> its addresses, and its bridge. An earlier process may have left some.
+        prefix = len(paths.name) + 1
+        self.networks = {name[prefix:]: self.podman.subnet(name) for name in self.podman.networks()}
+        self.bridges: dict[str, str] = {}
         self.registries: dict[str, BaseServer] = {}
         self.states: dict[str, str] = {}
         # Where each host is, until it is removed.
@@ -78,10 +82,10 @@ class Reconciler:
         # First, since another VPC may have the addresses of one that is gone.
         if not self.removals:
             self.forget_networks(kept)
-        left = [cidr for vpc_id, (_bridge, cidr) in self.fences.items() if vpc_id not in kept]
-        clusters = [one for one in clusters if not _overlaps(one.vpc_cidr, left)]
+        in_use = [cidr for vpc_id, cidr in self.networks.items() if vpc_id not in kept]
+        clusters = [one for one in clusters if not _overlaps(one.vpc_cidr, in_use)]
         missing = [i for i in wanted.values() if i.state in UP and i.instance_id not in self.states]
-        new = [i for i in missing if not _overlaps(i.vpc_cidr, left)]
+        new = [i for i in missing if not _overlaps(i.vpc_cidr, in_use)]
         for instance in new:
             self.prepare(instance)
         waiting = {i.instance_id for i in missing} - {i.instance_id for i in new}
@@ -121,16 +125,21 @@ class Reconciler:
 
     def prepare(self, vpc: Vpc) -> None:
         """Network, mirror, resolver and the AWS API of a VPC."""
+        # Known before it is made, so that what was begun goes with the VPC.
+        self.networks[vpc.vpc_id] = vpc.vpc_cidr
         self.hosts.ensure_network(vpc)
-        if vpc.vpc_id not in self.servers:
-            gateway = vpc.gateway
-            self.fences[vpc.vpc_id] = (self.podman.bridge(self.hosts.network(vpc.vpc_id)), vpc.vpc_cidr)
-            fence.close(self.paths.name, *self.fences[vpc.vpc_id])
-            self.servers[vpc.vpc_id] = [
-                apt.serve(self.paths, gateway),
-                resolver.serve(gateway),
-                forward.serve(gateway),
-            ]
+        if vpc.vpc_id in self.servers:
+            return
+        self.bridges[vpc.vpc_id] = self.podman.bridge(self.hosts.network(vpc.vpc_id))
+        fence.close(self.paths.name, self.bridges[vpc.vpc_id], vpc.vpc_cidr)
+        servers: list[BaseServer] = []
+        # One that serves keeps its port.
+        with ExitStack() as begun:
+            for serve in (functools.partial(apt.serve, self.paths), resolver.serve, forward.serve):
+                servers.append(serve(vpc.gateway))
+                begun.callback(_end, servers[-1])
+            begun.pop_all()
+        self.servers[vpc.vpc_id] = servers
 
     def known_clusters(self) -> list[dict[str, Any]]:
         """The EKS clusters of the account."""
@@ -208,17 +217,27 @@ class Reconciler:
         self.on.discard(instance_id)
 
     def forget_networks(self, vpcs: set[str]) -> None:
-        """Remove networks without hosts, so that another VPC may use the same addresses."""
-        for vpc_id in set(self.fences) - vpcs:
+        """Remove the networks of other VPCs, which have no hosts, so that new VPCs may have the same addresses."""
+        for vpc_id in set(self.networks) - vpcs:
             name = self.hosts.network(vpc_id)
-            if name in self.podman.networks():
-                self.podman.run("network", "rm", "-f", name)
+            try:
+                if name in self.podman.networks():
+                    self.podman.run("network", "rm", "-f", "-t", "0", name)
+            except SandboxError as error:
+                LOG.warning("a network stays for now: %s", error)
+                continue
             self.registries.pop(vpc_id, None)
             for server in self.servers.pop(vpc_id, ()):
-                server.shutdown()
-                server.server_close()
+                _end(server)
             shutil.rmtree(self.hosts.pool(vpc_id), ignore_errors=True)
-            fence.open_up(self.paths.name, *self.fences.pop(vpc_id))
+            cidr = self.networks.pop(vpc_id)
+            if vpc_id in self.bridges:
+                fence.open_up(self.paths.name, self.bridges.pop(vpc_id), cidr)
+
+
+def _end(server: BaseServer) -> None:
+    server.shutdown()
+    server.server_close()
 
 
 def _overlaps(cidr: str, others: list[str]) -> bool:

@@ -31,13 +31,6 @@ from tests.contract.network.conftest import Controller
 PLAYBOOKS = ("validate", "network", "compute")
 # By which the calls of this program are told from those of the run.
 OWN_PAGE = 999
-# What a node's cloud-init writes at its first boot; a run waits for it.
-CONSOLE = """\
-Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
------BEGIN SSH HOST KEY KEYS-----
-ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
------END SSH HOST KEY KEYS-----
-"""
 CHANGED = re.compile(r"^localhost .*changed=(\d+)", re.MULTILINE)
 
 
@@ -67,7 +60,7 @@ def consoles(controller: Controller) -> Iterator[None]:
             pages = controller.ec2.get_paginator("describe_instances").paginate(PaginationConfig={"PageSize": OWN_PAGE})
             for reservation in (one for page in pages for one in page["Reservations"]):
                 for identity in {one["InstanceId"] for one in reservation["Instances"]} - told:
-                    controller.api.control("POST", "console", {"instance_id": identity, "text": CONSOLE})
+                    controller.api.boots(identity)
                     told.add(identity)
 
     thread = threading.Thread(target=tell)

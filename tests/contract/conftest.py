@@ -30,6 +30,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 REGION = "us-west-2"
 MODULES = "ansible_collections.trainium.cluster.plugins.modules"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "testing-id", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+FIRST_BOOT = """\
+Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
+-----BEGIN SSH HOST KEY KEYS-----
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
+-----END SSH HOST KEY KEYS-----
+"""
 Result = dict[str, Any]
 
 
@@ -110,6 +116,10 @@ class Api:
     def reset(self) -> None:
         self._request("POST", "/moto-api/reset")
         self.control("POST", "clear")
+
+    def boots(self, identity: str) -> None:
+        """An instance writes to its console what cloud-init does at a first boot, by which its host key is known."""
+        self.control("POST", "console", {"instance_id": identity, "text": FIRST_BOOT})
 
     def calls(self, action: str = "") -> list[dict[str, Any]]:
         return [call for call in self.control("GET", "calls") if action in ("", call["action"])]

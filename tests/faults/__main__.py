@@ -6,27 +6,27 @@ ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 30". A run th
 from __future__ import annotations
 
 import argparse
-import functools
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.contract.conftest import Api
-from tests.faults import calls, expiry, inputs, judge, kills, results, sizes
+from tests.faults import calls, expiry, inputs, judge, kills, pairs, results, sizes
 from tests.faults.world import BACKENDS, World
 
-CAMPAIGNS = ("inputs", "sizes", "expiry", "kills", "calls")
+CAMPAIGNS = ("inputs", "sizes", "expiry", "pairs", "kills", "calls")
 # Those that know no backends.
 ALONE = ("inputs", "sizes")
 # How many tries of each, in all backends together.
-COUNTS = {"inputs": 500, "sizes": len(sizes.SIZES), "expiry": 60, "kills": 300, "calls": 60}
+COUNTS = {"inputs": 500, "expiry": 60, "pairs": 60, "kills": 300, "calls": 60}
+DEFAULTS = ", ".join(f"{count} {name}" for name, count in COUNTS.items())
 TRIES: dict[str, judge.Attempt] = {
     "expiry": expiry.attempt,
+    "pairs": pairs.attempt,
     "kills": kills.attempt,
     "calls": calls.attempt,
 }
@@ -42,13 +42,13 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--campaign", nargs="+", choices=CAMPAIGNS, default=CAMPAIGNS, help="which (all)")
     parser.add_argument(
-        "--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="of expiry, kills and calls (all)"
+        "--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="of all but inputs and sizes (all)"
     )
     parser.add_argument("--seed", type=int, default=1, help="another one draws other faults (%(default)s)")
     parser.add_argument(
         "--count",
         type=int,
-        help=f"how many tries of each campaign; by default {', '.join(f'{n} {name}' for name, n in COUNTS.items())}",
+        help=f"how many tries of each campaign but sizes; by default {DEFAULTS}",
     )
     parser.add_argument(
         "--nodes", nargs="+", type=int, default=sizes.SIZES, help="of sizes (%(default)s); doubles are compared"
@@ -80,33 +80,6 @@ def of_inputs(book: results.Book, count: int) -> None:
             say(told)
         book.add(results.Result(book.campaign, repr(case), int(bool(sentence)), told))
     book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}" if asked else ""))
-
-
-def of_sizes(book: results.Book, numbers: Sequence[int], until: float) -> None:
-    """Clusters of so many nodes, one after the other, and how the costs grow."""
-    found: dict[int, dict[str, sizes.Cost]] = {}
-    book.forget()
-    for nodes in sorted(numbers):
-        if time.monotonic() > until:
-            return
-        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
-            world = World("ec2", Path(folder), nodes)
-            world.variables.update(sizes.CLUSTER)
-            broken = ""
-            try:
-                found[nodes] = sizes.measured(world, functools.partial(_say_of, f"{nodes} nodes"))
-            except judge.BrokenError as error:
-                broken = str(error)
-            finally:
-                world.close()
-        broken = broken or "; ".join(sizes.uneven(found, nodes))
-        say(f"sizes, {nodes} nodes: {broken or 'all held'}")
-        costs = {step: list(cost) for step, cost in found.get(nodes, {}).items()}
-        book.add(results.Result(book.campaign, str(nodes), 0, broken, costs))
-
-
-def _say_of(what: str, text: str) -> None:
-    say(f"{what}: {text}")
 
 
 def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: float, only: str | None) -> None:
@@ -185,7 +158,8 @@ def main() -> int:
     end = time.monotonic() + 60 * asked.minutes
     rows = []
     for number, (campaign, backend) in enumerate(parts):
-        count = -(-(asked.count or COUNTS[campaign]) // (len(asked.backend) if backend else 1))
+        wanted = asked.count or COUNTS.get(campaign, 0)
+        count = -(-wanted // len(asked.backend)) if backend else wanted
         book = results.Book(f"{campaign} {backend}".strip(), asked.seed)
         # What one leaves of its share is for those after it.
         until = time.monotonic() + (end - time.monotonic()) / (len(parts) - number)
@@ -193,7 +167,7 @@ def main() -> int:
             of_tries(book, backend, count, asked.jobs, until, asked.only)
         elif campaign == "sizes":
             count = len(asked.nodes)
-            of_sizes(book, asked.nodes, until)
+            sizes.measure(book, asked.nodes, until, say)
         else:
             of_inputs(book, count)
         rows.append({**book.row(), "wanted": count})

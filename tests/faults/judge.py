@@ -61,7 +61,7 @@ def clean(world: World, seconds: float = 20) -> None:
 
 def untouched(world: World) -> None:
     if touched := world.touched():
-        raise BrokenError(f"of what belongs to others {', '.join(touched)}")
+        raise BrokenError(f"changed or gone, though it belongs to others: {', '.join(touched)}")
 
 
 def as_normal(world: World, normal: Undisturbed) -> None:
@@ -108,6 +108,6 @@ def reason(output: str) -> str:
 def judged(output: str, code: int) -> None:
     """A run that failed says why, and shows nothing of the code."""
     if seen := internal(output):
-        raise BrokenError(f"in bad weather a run showed {seen}")
+        raise BrokenError(f"a run showed {seen}")
     if code and not reason(output):
         raise BrokenError(f"a run that failed did not say why: {output[-600:]}")

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache/faults"
 PAGE, DATA = ROOT / "docs/faults.md", ROOT / "docs/faults.json"
+# What a result depends on.
+SOURCES = ("plugins", "roles", "playbooks", "inventory", "ansible.cfg", "sandbox", "tests")
 BEGIN, END = "<!-- begin: results -->", "<!-- end: results -->"
 
 
@@ -34,7 +36,7 @@ def commit() -> str:
     name = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    changed = ["git", "status", "--porcelain", "--", "plugins", "roles", "playbooks", "sandbox", "tests"]
+    changed = ["git", "status", "--porcelain", "--", *SOURCES]
     differs = subprocess.run(changed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return name.stdout.strip() + ("+" if differs else "")
 

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist import expand
@@ -20,11 +22,12 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm.hostlist i
 from tests.benchmarks.inventory import WATCH
 from tests.contract.conftest import REPOSITORY
 from tests.faults.judge import BrokenError, clean
-from tests.faults.world import COMMANDS, DELETE, MAKE, NAME, World
+from tests.faults.results import Book, Result
+from tests.faults.world import COMMANDS, DELETE, LONGEST, MAKE, NAME, World
 
 SIZES = (250, 500, 1000)
-# Twice as many nodes may cost so much more: linear is twice, and two runs differ by a fifth on a busy machine.
-MOST = 2.5
+# How much larger the growth may be for twice as many further nodes: 2 is linear, 4 is quadratic.
+MOST = 3.0
 # No address for each node, of which AWS gives few.
 CLUSTER = {
     "trainium_public_ip": "none",
@@ -46,36 +49,66 @@ class Cost(NamedTuple):
     wall: float
     cpu: float
     memory: float
-    calls: int
+    calls: float
+
+
+def measure(book: Book, numbers: Sequence[int], until: float, say: Callable[[str], None]) -> None:
+    """Clusters of so many nodes, one after the other, and how their costs grow; those that the book has are done."""
+    found = {int(one.seed): {step: Cost(*cost) for step, cost in one.costs.items()} for one in book.results}
+    for nodes in sorted(set(numbers) - set(found)):
+        if time.monotonic() > until:
+            return
+        with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+            world = World("ec2", Path(folder), nodes)
+            world.variables.update(CLUSTER)
+            try:
+                found[nodes] = measured(world, say)
+                broken = "; ".join(uneven(found, nodes))
+            except BrokenError as error:
+                broken = str(error)
+            except Exception:
+                # A mistake of this program's: the other campaigns go on.
+                broken = traceback.format_exc(limit=-3)
+            finally:
+                world.close()
+        say(f"sizes, {nodes} nodes: {broken or 'all held'}")
+        costs = {step: list(cost) for step, cost in found.get(nodes, {}).items()}
+        book.add(Result(book.campaign, str(nodes), 0, broken, costs))
 
 
 def measured(world: World, say: Callable[[str], None]) -> dict[str, Cost]:
     """The steps of a cluster of one size, in their order. Raises BrokenError."""
+    nodes, found = world.variables["trainium_node_count"], {}
     world.empty()
-    found = {}
     for name, step in _steps(world):
         world.api.clear_calls()
         started = time.monotonic()
         cpu, memory = step()
-        found[name] = Cost(time.monotonic() - started, cpu, memory, len(world.api.calls()))
-        say(f"{name}: {found[name].wall:.0f} s, CPU {cpu:.1f} s, {memory:.0f} MiB, {found[name].calls} calls")
+        wall, calls = time.monotonic() - started, len(world.api.calls())
+        found[name] = Cost(wall, cpu, memory, calls)
+        say(f"{nodes} nodes, {name}: {wall:.0f} s, CPU {cpu:.1f} s, {memory:.0f} MiB, {calls} calls")
     clean(world, 60)
     return found
 
 
 def uneven(costs: dict[int, dict[str, Cost]], many: int) -> Iterator[str]:
-    """What grew faster than the number of nodes, from half as many to so many."""
-    for step, cost in costs.get(many, {}).items():
-        before = costs.get(many // 2, {}).get(step)
-        if before is None:
-            continue
-        for what, less, more in (
-            ("CPU time", before.cpu, cost.cpu),
-            ("memory", before.memory, cost.memory),
-            ("number of calls", before.calls, cost.calls),
+    """What grew faster than the number of nodes, from a quarter of so many to half, and from there on.
+
+    What each run costs whatever its size is in neither growth.
+    """
+    half, quarter = costs.get(many // 2), costs.get(many // 4)
+    if not half or not quarter:
+        return
+    for step, cost in costs[many].items():
+        for what, field, room in (
+            ("CPU time", "cpu", 2.0),
+            ("memory", "memory", 10.0),
+            ("number of calls", "calls", 2),
         ):
-            if more > MOST * less:
-                yield f"the {what} of {step} grew from {less:.0f} with {many // 2} nodes to {more:.0f} with {many}"
+            first, second, last = (getattr(one, field) for one in (quarter[step], half[step], cost))
+            if last - second > MOST * max(second - first, 0) + room:
+                sizes = f"{many // 4}, {many // 2} and {many} nodes"
+                yield f"the {what} of {step} with {sizes}: {first:.0f}, {second:.0f}, {last:.0f}"
 
 
 def _steps(world: World) -> Iterator[tuple[str, Callable[[], tuple[float, float]]]]:
@@ -147,6 +180,7 @@ def _watched(world: World, command: str, *arguments: str) -> tuple[str, float, f
             capture_output=True,
             text=True,
             check=True,
+            timeout=LONGEST,
         )
         code, cpu, memory = json.load(used)
     if code:

@@ -7,6 +7,7 @@ account has, by which a run is judged.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -21,22 +22,15 @@ from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tests.contract.conftest import REGION, REPOSITORY, Api, client, controller_environment
+from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client, controller_environment
 from tests.contract.warm_python import PCLUSTER, warm_ansible, warm_python
 
 Item = dict[str, Any]
 Census = dict[str, set[str]]
-NAME = "bert"
+NAME, OWNER = "bert", "me"
 LONGEST = 900.0  # seconds of a run
 BACKENDS = ("ec2", "pcluster", "eks")
 MAKE, DELETE = ("network", "compute"), ("teardown",)
-# What an instance writes to its console at its first boot, by which its host key is known.
-CONSOLE = """\
-Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
------BEGIN SSH HOST KEY KEYS-----
-ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
------END SSH HOST KEY KEYS-----
-"""
 COMMANDS = Path(sys.executable).parent
 # EC2 shows these for a while, and nobody pays for them.
 GONE = ("terminated", "deleted", "failed", "cancelled", "expired", "DELETE_COMPLETE")
@@ -63,6 +57,8 @@ class World:
         self.backend, self.folder = backend, folder
         folder.mkdir(parents=True, exist_ok=True)
         self.api = Api(0.3)
+        # That of whoever runs the playbooks.
+        self.access_key = CREDENTIALS["AWS_ACCESS_KEY_ID"]
         if not (folder / "lab").exists():
             key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(folder / "lab")]
             subprocess.run(key, check=True)
@@ -71,7 +67,7 @@ class World:
             "trainium_backend": backend,
             "trainium_region": REGION,
             "trainium_node_count": nodes,
-            "trainium_owner": "me",
+            "trainium_owner": OWNER,
             "teardown_keep_logs": False,
             "trainium_ssh_private_key_file": str(folder / "lab"),
             "trainium_report_dir": str(folder / "reports"),
@@ -86,11 +82,10 @@ class World:
                 parallelcluster_suppress_validators=["ALL"],
                 parallelcluster_keep_logs=False,
             )
-        self._number = 0
+        self._numbers = itertools.count(1)
         self._ended = threading.Event()
         self._boots = threading.Thread(target=self._boot, daemon=True)
         self._boots.start()
-        self.strangers: Census = {}
         self._others: dict[str, dict[str, Any]] = {}
 
     def close(self) -> None:
@@ -135,9 +130,9 @@ class World:
         self.client("s3").create_bucket(
             Bucket=f"trainium-{NAME}-2", CreateBucketConfiguration={"LocationConstraint": REGION}
         )
+        self.client("s3").put_object(Bucket=f"trainium-{NAME}-2", Key="checkpoints/1", Body=b"theirs")
         self.settled()
         self._others = self._everything()
-        self.strangers = {kind: set(found) for kind, found in self._others.items() if found}
         self.api.clear_calls()
 
     def client(self, service: str) -> Any:
@@ -149,7 +144,10 @@ class World:
 
     def _everything(self) -> dict[str, dict[str, Any]]:
         """Kind -> id -> how AWS describes what there is and is not gone."""
-        ec2, iam, eks = self.client("ec2"), self.client("iam"), self.client("eks")
+        return {**self._of_ec2(), **self._of_others()}
+
+    def _of_ec2(self) -> dict[str, dict[str, Any]]:
+        ec2 = self.client("ec2")
         instances = [one for found in ec2.describe_instances()["Reservations"] for one in found["Instances"]]
         every = {"instances": {one["InstanceId"]: one for one in instances if one["State"]["Name"] not in GONE}}
         for kind, answer, key in (
@@ -170,40 +168,54 @@ class World:
         ):
             found = getattr(ec2, f"describe_{kind}")()[answer]
             every[kind] = {one[key]: one for one in found if str(one.get("State", "")).lower() not in GONE}
+        return every
+
+    def _of_others(self) -> dict[str, dict[str, Any]]:
+        iam, eks, s3 = self.client("iam"), self.client("eks"), self.client("s3")
         roles, profiles = iam.list_roles()["Roles"], iam.list_instance_profiles()["InstanceProfiles"]
-        buckets = [one["Name"] for one in self.client("s3").list_buckets()["Buckets"]]
+        buckets = [one["Name"] for one in s3.list_buckets()["Buckets"]]
         stacks = self.client("cloudformation").describe_stacks()["Stacks"]
         parameters = self.client("ssm").describe_parameters(
             ParameterFilters=[{"Key": "Name", "Option": "BeginsWith", "Values": ["/trainium"]}]
         )["Parameters"]
-        groups = self.client("logs").describe_log_groups()["logGroups"]
+        log_groups = self.client("logs").describe_log_groups()["logGroups"]
         clusters = eks.list_clusters()["clusters"]
-        every.update(
-            roles={one["RoleName"]: one for one in roles if "aws-service-role" not in one["Path"]},
-            profiles={one["InstanceProfileName"]: one for one in profiles},
-            stacks={one["StackName"]: one for one in stacks if one["StackStatus"] not in GONE},
+        return {
+            "roles": {
+                name: [
+                    iam.get_role(RoleName=name)["Role"],
+                    iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"],
+                    iam.list_role_policies(RoleName=name)["PolicyNames"],
+                ]
+                for name in (one["RoleName"] for one in roles if "aws-service-role" not in one["Path"])
+            },
+            "profiles": {one["InstanceProfileName"]: one for one in profiles},
+            "stacks": {one["StackName"]: one for one in stacks if one["StackStatus"] not in GONE},
             # ParallelCluster makes one for all clusters of a region.
-            buckets=dict.fromkeys(one for one in buckets if not one.endswith("-do-not-delete")),
-            parameters={one["Name"]: one for one in parameters},
-            logs={one["logGroupName"]: one for one in groups},
-            tables=dict.fromkeys(self.client("dynamodb").list_tables()["TableNames"]),
-            zones={one["Id"]: one for one in self.client("route53").list_hosted_zones()["HostedZones"]},
-            functions={one["FunctionName"]: one for one in self.client("lambda").list_functions()["Functions"]},
-            clusters={name: eks.describe_cluster(name=name)["cluster"] for name in clusters},
-            groups={
+            "buckets": {
+                name: s3.list_objects_v2(Bucket=name).get("Contents", [])
+                for name in buckets
+                if not name.endswith("-do-not-delete")
+            },
+            "parameters": {one["Name"]: one for one in parameters},
+            "logs": {one["logGroupName"]: one for one in log_groups},
+            "tables": dict.fromkeys(self.client("dynamodb").list_tables()["TableNames"]),
+            "zones": {one["Id"]: one for one in self.client("route53").list_hosted_zones()["HostedZones"]},
+            "functions": {one["FunctionName"]: one for one in self.client("lambda").list_functions()["Functions"]},
+            "clusters": {name: eks.describe_cluster(name=name)["cluster"] for name in clusters},
+            "node_groups": {
                 f"{name}/{group}": eks.describe_nodegroup(clusterName=name, nodegroupName=group)["nodegroup"]
                 for name in clusters
                 for group in eks.list_nodegroups(clusterName=name)["nodegroups"]
             },
-            file_systems={
+            "file_systems": {
                 one["FileSystemId"]: one for one in self.client("efs").describe_file_systems()["FileSystems"]
             },
-        )
-        return every
+        }
 
     def _beside(self) -> Census:
         """What there is beside that of others."""
-        return {kind: names - self.strangers.get(kind, set()) for kind, names in self.census().items()}
+        return {kind: names - set(self._others.get(kind, {})) for kind, names in self.census().items()}
 
     def ours(self) -> dict[str, int]:
         """Kind -> how many there are beside those of others."""
@@ -217,18 +229,18 @@ class World:
         """What others had and have no longer, or have otherwise."""
         now = self._everything()
         return sorted(
-            f"{kind} {name} is {'changed' if name in now.get(kind, {}) else 'gone'}"
+            f"{kind} {name}"
             for kind, known in self._others.items()
             for name, one in known.items()
-            if now.get(kind, {}).get(name, GONE) != one
+            if name not in now[kind] or now[kind][name] != one
         )
 
     def settled(self, seconds: float = 20) -> None:
         """Wait until nothing changes by itself any more, as interfaces that stay a second longer."""
-        until, before = time.monotonic() + seconds, self.census()
+        until, before = time.monotonic() + seconds, self._everything()
         while time.monotonic() < until:
             time.sleep(1.2)
-            now = self.census()
+            now = self._everything()
             if now == before:
                 return
             before = now
@@ -241,16 +253,17 @@ class World:
                 for host in self.api.control("GET", "hosts"):
                     if host["instance_id"] not in written:
                         written.add(host["instance_id"])
-                        self.api.control("POST", "console", {"instance_id": host["instance_id"], "text": CONSOLE})
+                        self.api.boots(host["instance_id"])
 
     # --- playbooks ---
 
     @property
     def environment(self) -> dict[str, str]:
-        """That of Ansible's commands, with the collection's own configuration."""
+        """The environment of Ansible's commands, with the collection's own configuration."""
         standins = REPOSITORY / "sandbox/standins/controller"
         return controller_environment(
             self.api.url,
+            AWS_ACCESS_KEY_ID=self.access_key,
             ANSIBLE_NOCOLOR="1",
             TRAINIUM_KNOWN_HOSTS=str(self.folder / "known_hosts"),
             # kubectl's tokens come from the stand-in of the AWS CLI.
@@ -262,12 +275,12 @@ class World:
         variables = json.dumps({**self.variables, **more})
         return ["--inventory", str(REPOSITORY / "inventory/nodes.yml"), "--extra-vars", variables]
 
-    def start(self, playbooks: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-        """ansible-playbook with these."""
+    def start(self, playbooks: Sequence[str], log: Path, **more: Any) -> subprocess.Popen[bytes]:
+        """Start ansible-playbook with these playbooks and further variables."""
         paths = [str(REPOSITORY / f"playbooks/{name}.yml") for name in playbooks]
         with log.open("wb") as stream:
             return subprocess.Popen(
-                [str(warm_ansible() / "ansible-playbook"), *self.given(), *paths],
+                [str(warm_ansible() / "ansible-playbook"), *self.given(**more), *paths],
                 cwd=self.folder,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
@@ -275,16 +288,23 @@ class World:
                 stderr=subprocess.STDOUT,
             )
 
-    def run(self, playbooks: Sequence[str], kill: Callable[[float], bool] | None = None, whole: bool = True) -> Run:
+    def run(
+        self,
+        playbooks: Sequence[str],
+        kill: Callable[[float], bool] | None = None,
+        whole: bool = True,
+        after: float = 0,
+        **more: Any,
+    ) -> Run:
         """Run playbooks to their end, or until ``kill`` says so of the seconds since the start.
 
-        Then the process of ansible-playbook is gone at once; with ``whole`` all that it had started as well, as where
-        the machine dies.
+        They begin ``after`` some seconds, with further variables. When it says so, the process of ansible-playbook is
+        gone at once; with ``whole`` all that it had started as well, as where the machine dies.
         """
-        self._number += 1
-        log = self.folder / f"run-{self._number}.log"
+        time.sleep(after)
+        log = self.folder / f"run-{next(self._numbers)}.log"
         started = time.monotonic()
-        process = self.start(playbooks, log)
+        process = self.start(playbooks, log, **more)
         killed = False
         while process.poll() is None:
             now = time.monotonic() - started

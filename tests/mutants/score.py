@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.run import HUNG, Verdict
+from tests.mutants.subjects import OF_TASKS
 
 BEGIN, END = "<!-- begin: score -->\n", "<!-- end: score -->\n"
 
@@ -115,12 +116,12 @@ def table(rows: dict[str, str], left: list[dict[str, Any]]) -> str:
     names = ["subject", "mutants", "noticed", "of them by a hang", "score", "slow tests", "commit", "seed"]
     lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
     lines += rows.values()
-    summed = [line for name, line in rows.items() if not name.startswith("tasks of ")]
+    summed = [line for name, line in rows.items() if not name.startswith(OF_TASKS)]
     numbers = [list(map(int, re.findall(r"\| (\d+) (?=\|)", line)[:2])) for line in summed]
     every, good = sum(one[0] for one in numbers), sum(one[1] for one in numbers)
     if every:
         lines.append(f"| **all but tasks** | {every} | {good} | | {100 * good / every:.0f} % | | | |")
-    reasons = Counter(entry["reason"] for entry in left)
+    reasons = Counter(entry["reason"] for entry in left if not entry["subject"].startswith(OF_TASKS))
     lines += ["", "| why one survived | how many |", "| --- | --- |"]
     lines += [f"| {reason} | {number} |" for reason, number in reasons.most_common()]
     return "\n".join(lines) + "\n"

@@ -126,9 +126,10 @@ SUBJECTS = (
     ),
 )
 
+OF_TASKS = "tasks of "
 TASKS = tuple(
     Subject(
-        f"tasks of {one.name.removeprefix('roles of ')}",
+        f"{OF_TASKS}{one.name.removeprefix('roles of ')}",
         roles=one.roles,
         tests=one.tests,
         slow=one.slow,
@@ -153,7 +154,7 @@ def sources(root: Path, subject: Subject) -> list[str]:
     patterns = [f"plugins/module_utils/{folder}/**/*.py" for folder in subject.folders]
     patterns += [f"roles/{role}/{part}" for role in subject.roles for part in subject.parts]
     found = {path for pattern in (*patterns, *subject.files) for path in root.glob(pattern) if path.is_file()}
-    for pattern in PLUGINS if subject.parts == ROLE_PARTS else ():
+    for pattern in PLUGINS:
         for path in (root / "plugins").glob(pattern):
             if subject_of(path.read_text(encoding="utf-8")) == subject.name:
                 found.add(path)

@@ -178,7 +178,7 @@ def watch(process: Process, until: str, with_signal: signal.Signals | None, targ
 
 @pytest.fixture(scope="session")
 def launcher(python: Path) -> Iterator[Launcher]:
-    """torchrun with PyTorch imported; OpenMP asks for its threads when it is loaded."""
+    """torchrun with PyTorch imported. OpenMP reads its variable when it is loaded, which is before the fork."""
     made = Launcher(python, {**os.environ, "OMP_NUM_THREADS": "1"})
     yield made
     made.close()
@@ -188,7 +188,7 @@ def launcher(python: Path) -> Iterator[Launcher]:
 def train(python: Path, data: Path, launcher: Launcher) -> Iterator[Train]:
     """Start a training on one or more "nodes" of this machine, each a torchrun with a folder of its own.
 
-    With ``as_command`` it is the command, which imports PyTorch in each process.
+    With ``as_command`` it is the real command, whose processes each import PyTorch: where that is part of the test.
     """
     started: list[Process] = []
 
@@ -226,6 +226,8 @@ def train(python: Path, data: Path, launcher: Launcher) -> Iterator[Train]:
                     command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
                 )
             else:
+                # They would be read too late.
+                assert not [name for name in variables if name.startswith(("PYTHON", "TORCH", "OMP_"))]
                 process = launcher.start(options, environment, largest_file)
             nodes.append(process)
             started.append(process)

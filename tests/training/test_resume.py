@@ -159,7 +159,8 @@ def test_the_others_stop_where_one_node_shuts_down(train: Train, tmp_path: Path)
 def test_saves_at_sigterm_though_nobody_reads_its_log(train: Train, tmp_path: Path) -> None:
     """Slurm ends what writes the log by the same signal."""
     options = ("--steps_this_run=100000", "--warmup_steps=6")
-    train(tmp_path, *options, processes=2, until="(0, 5)", with_signal=signal.SIGTERM, hang_up=True)
+    ended = {"until": "(0, 5)", "with_signal": signal.SIGTERM, "hang_up": True}
+    train(tmp_path, *options, processes=2, as_command=True, **ended)
     assert len(checkpoints(tmp_path)) == 1
     assert checkpoints(tmp_path)[0] >= 5
 
@@ -172,7 +173,7 @@ def test_a_node_that_lacks_the_checkpoint_is_sent_it(train: Train, undisturbed: 
     assert half.code == 0, half.text
     assert [checkpoints(folder) for folder in folders] == [[10, 20], [10, 20]]
     replaced = [tmp_path / "three", tmp_path / "two"]
-    rest = train(replaced, *options)
+    rest = train(replaced, *options, as_command=True)
     assert rest.code == 0, rest.text
     assert "training: resumed from step 20" in rest.text
     assert [checkpoints(folder) for folder in replaced] == [[20, STEPS], [10, 20, STEPS]]

@@ -1,13 +1,18 @@
 """torchrun whose processes are forked from one that has imported PyTorch, which is most of what a short training takes.
 
 ``Launcher`` is for the tests: it starts this file in the environment with PyTorch, and asks it for processes over a
-socket. Each is what the command torchrun is: its own options, agent, rendezvous and messages; only its workers are
-forked from it, and run the script's file as a program.
+socket. Options, agent, rendezvous and messages are torchrun's own; its workers are forked from it, and run the script's
+file as a program. What the command does otherwise: its workers end as interpreters do, they outlive a torchrun that is
+killed alone, and variables that Python, OpenMP or PyTorch read when they start have an effect.
+
+The fork server of modules (tests/contract/warm_python.py) passes on no signal but SIGKILL, and signals are what these
+tests are about.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -22,7 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-# What Python does with them where nobody has said otherwise.
+PR_SET_PDEATHSIG = 1
+# For which torchrun has handlers, which a worker that is forked from it would have as well.
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -65,7 +71,10 @@ class Launcher:
         # It answers as soon as PyTorch is imported; meanwhile others may end.
         pid = None
         while pid is None:
-            pid = self.hear(120).get("started")
+            said = self.hear(120)
+            if not said:
+                raise TimeoutError("the launcher of torchrun does not answer")
+            pid = said.get("started")
         return Launched(self, pid, os.fdopen(output, encoding="utf-8"))
 
     def hear(self, timeout: float) -> dict[str, Any]:
@@ -81,7 +90,10 @@ class Launcher:
 
     def close(self) -> None:
         self._socket.close()
-        self._process.wait(timeout=60)
+        try:
+            self._process.wait(timeout=60)
+        finally:
+            self._process.kill()
 
 
 def _script(path: str, *arguments: str) -> None:
@@ -110,6 +122,9 @@ def _become(asked: dict[str, Any], output: int) -> None:
 
     code = 1
     try:
+        # Its workers are in its group, and it goes with the launcher, however that ends.
+        os.setpgid(0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -132,7 +147,8 @@ def _become(asked: dict[str, Any], output: int) -> None:
 
 
 def main() -> None:
-    """Fork for each request on standard input, until its other end is closed; then nothing is left running."""
+    """Fork for each request on standard input, until its other end is closed; then all that is left is killed."""
+    # Here and not above, since the tests' own environment has no PyTorch.
     for name in ("torch.distributed.run", "torch.distributed.launcher.api"):
         importlib.import_module(name)
     link = socket.socket(fileno=os.dup(0))
@@ -141,18 +157,30 @@ def main() -> None:
         setattr(sys, name, open(number, "w", encoding="utf-8", buffering=1, closefd=False))  # noqa: SIM115
         getattr(sys, name).reconfigure(write_through=True)
     running: dict[int, int] = {}
+    try:
+        _serve(link, running)
+    finally:
+        for pid in running.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+def _serve(link: socket.socket, running: dict[int, int]) -> None:
+    """``running`` has the process of each descriptor of one."""
     while True:
         watched: list[Any] = [link, *running]
         ready = select.select(watched, [], [])[0]
         for process in [one for one in ready if one in running]:
-            pid = running.pop(process)
+            # It stays a zombie, so that no other process gets its number while a test may send it a signal.
+            ended = os.waitid(os.P_PID, running[process], os.WEXITED | os.WNOWAIT)
+            assert ended
+            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            link.sendall(json.dumps({"ended": running.pop(process), "code": code}).encode())
             os.close(process)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            link.sendall(json.dumps({"ended": pid, "code": code}).encode())
         if link in ready:
             text, outputs, _flags, _address = socket.recv_fds(link, 1 << 18, 1)
             if not text:
-                break
+                return
             pid = os.fork()
             if pid == 0:
                 link.close()
@@ -160,8 +188,6 @@ def main() -> None:
             os.close(outputs[0])
             running[os.pidfd_open(pid)] = pid
             link.sendall(json.dumps({"started": pid}).encode())
-    for pid in running.values():
-        os.kill(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

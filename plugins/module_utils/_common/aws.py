@@ -46,15 +46,16 @@ TRANSIENT_CODES = (
     "504",
 )
 
-# EC2 says of temporary credentials whose time is over that the request has expired, as of a clock that goes wrong
-# (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html); other services have codes for them.
+# EC2 answers RequestExpired for expired temporary credentials and for a wrong clock alike; other services have a code
+# for them (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
+_LOG_IN = "log in to AWS again and run it once more"
 _ADVICE = {
     "AuthFailure": "check the AWS credentials",
     "UnauthorizedOperation": "have the permission granted",
     "AccessDeniedException": "have the permission granted",
-    "ExpiredToken": "log in to AWS again, and run it once more",
-    "ExpiredTokenException": "log in to AWS again, and run it once more",
-    "RequestExpired": "log in to AWS again and run it once more, or set this machine's clock",
+    "ExpiredToken": _LOG_IN,
+    "ExpiredTokenException": _LOG_IN,
+    "RequestExpired": f"{_LOG_IN}, or set this machine's clock",
     "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "MaxSpotInstanceCountExceeded": "ask AWS for a higher quota of spot vCPUs",

@@ -75,6 +75,9 @@ def _refused(bucket: str, error: aws.ClientError) -> AwsCallError:
         "NoSuchBucket": "there is no such bucket; check the source",
         "AccessDenied": forbidden,
         "403": forbidden,
+        "ExpiredToken": "the credentials have expired; log in to AWS again and run it once more",
+        # The answer to HEAD has no body, and this one has several reasons.
+        "400": "the credentials may have expired, or its region is another; log in to AWS again, or set the region",
         "PermanentRedirect": f"it is in another region; set the region {answer.get('Region', '')}".rstrip(),
     }
     reason = hints.get(code, f"{code} {answer.get('Message', '')}".strip())

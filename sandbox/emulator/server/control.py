@@ -85,7 +85,7 @@ class Application:
     def serve(self, environ: dict[str, Any], start: Start, entry: dict[str, Any]) -> list[bytes]:
         """One call of the AWS API, with latency and fault."""
         time.sleep(state.LATENCY["seconds"])
-        fault = faults.meeting(entry) or WEATHER.draw(entry["service"], entry["action"])
+        fault = faults.meeting(entry) or WEATHER.draw(entry["service"], entry["action"], signer(environ)[0])
         if fault:
             time.sleep(float(fault.get("delay") or 0))
         if fault and fault.get("late"):

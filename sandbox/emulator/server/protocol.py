@@ -38,7 +38,7 @@ def error(environ: dict[str, Any], service: str, code: str, message: str) -> tup
     if service == "ec2":
         body = f"<Response><Errors><Error>{text}</Error></Errors><RequestID>{REQUEST_ID}</RequestID></Response>"
         return "text/xml", body.encode()
-    if "x-www-form-urlencoded" in environ.get("CONTENT_TYPE", ""):
+    if service == "route53" or "x-www-form-urlencoded" in environ.get("CONTENT_TYPE", ""):
         identity = f"<RequestId>{REQUEST_ID}</RequestId>"
         body = f"<ErrorResponse><Error><Type>Sender</Type>{text}</Error>{identity}</ErrorResponse>"
         return "text/xml", body.encode()

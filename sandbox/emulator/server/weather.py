@@ -22,13 +22,21 @@ CODES = {
     "s3": (("SlowDown", 503), ("InternalError", 500), ("ServiceUnavailable", 503)),
     "": (("ThrottlingException", 400), ("InternalFailure", 500), ("ServiceUnavailable", 503)),
 }
-# What services say to such: EC2 as if the request were old, others by their protocol; '' is one of JSON.
-SAID = "The security token included in the request is expired"
-OVER = {
+# What services answer to expired credentials: EC2 as if the request were old; '' is every other service, with JSON.
+EXPIRED_TEXT = "The security token included in the request is expired"
+EXPIRED_CODES = {
     "ec2": ("RequestExpired", 400, "Request has expired."),
     "s3": ("ExpiredToken", 400, "The provided token has expired."),
-    **dict.fromkeys(("iam", "sts", "cloudformation", "autoscaling"), ("ExpiredToken", 403, SAID)),
-    "": ("ExpiredTokenException", 400, SAID),
+    **dict.fromkeys(
+        ("iam", "sts", "cloudformation", "autoscaling", "elasticloadbalancing", "route53"),
+        ("ExpiredToken", 403, EXPIRED_TEXT),
+    ),
+    # REST with JSON.
+    **dict.fromkeys(
+        ("eks", "lambda", "elasticfilesystem", "resource-groups", "imagebuilder"),
+        ("ExpiredTokenException", 403, EXPIRED_TEXT),
+    ),
+    "": ("ExpiredTokenException", 400, EXPIRED_TEXT),
 }
 PAGE = "<html><head><title>502 Bad Gateway</title></head><body>A proxy says this.</body></html>"
 
@@ -41,13 +49,14 @@ class Weather:
         self.clear()
 
     def clear(self) -> None:
-        self.share, self.seed, self.late = 0.0, "", 0.0
+        self.share, self.seed, self.late, self.key = 0.0, "", 0.0, ""
         self.kinds: tuple[str, ...] = KINDS
         self._seen: Counter[tuple[str, str]] = Counter()
         self.met: Counter[str] = Counter()
 
     def change(self, body: dict[str, Any]) -> None:
-        """``share`` of 1, ``seed``, ``late`` as the most seconds of a late answer, and ``kinds`` if not all.
+        """``share`` of 1, ``seed``, ``late`` as the most seconds of a late answer, ``kinds`` if not all of KINDS,
+        and ``access_key`` if it is that of one caller alone.
 
         Raises ValueError for a kind that is not known.
         """
@@ -58,11 +67,15 @@ class Weather:
             self.clear()
             self.share, self.seed = float(body["share"]), str(body.get("seed", ""))
             self.late, self.kinds = float(body.get("late", 0)), kinds
+            self.key = str(body.get("access_key", ""))
 
-    def draw(self, service: str, action: str) -> dict[str, Any] | None:
-        """A fault in the form of those of the control API, with ``cut`` beside; None for a call that fares well."""
+    def draw(self, service: str, action: str, key: str = "") -> dict[str, Any] | None:
+        """A fault in the form of those of the control API, with ``cut`` beside; None for a call that fares well.
+
+        ``key`` is the access key of who calls.
+        """
         with self._lock:
-            if not self.share:
+            if not self.share or self.key not in ("", key):
                 return None
             self._seen[(service, action)] += 1
             chance = random.Random(f"{self.seed} {service} {action} {self._seen[(service, action)]}")  # noqa: S311
@@ -76,7 +89,7 @@ class Weather:
         if kind in ("lost", "cut"):
             return {"cut": True, "after": kind == "lost"}
         if kind == EXPIRED:
-            code, status, message = OVER.get(service, OVER[""])
+            code, status, message = EXPIRED_CODES.get(service, EXPIRED_CODES[""])
             return {"code": code, "status": status, "message": message}
         if kind == "html":
             return {"body": PAGE, "status": 502}

@@ -124,6 +124,22 @@ def test_refusals(cloud: Account, bucket: Any, arguments: dict[str, Any], senten
     assert sentence in result["msg"]
 
 
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("s3://datasets/wiki/", "the credentials have expired; log in to AWS again"),
+        # To HEAD it answers without a reason.
+        ("s3://datasets/wiki/a.bin", "the credentials may have expired, or its region is another"),
+    ],
+)
+def test_expired_credentials(cloud: Account, bucket: Any, source: str, sentence: str) -> None:
+    cloud.api.control("POST", "weather", {"share": 1, "kinds": ["expired"]})
+    result = cloud.run("dataset_source_info", {"source": source})
+    cloud.api.control("DELETE", "weather")
+    assert result.get("failed")
+    assert sentence in result["msg"]
+
+
 def test_objects_whose_key_is_no_path(cloud: Account, bucket: Any) -> None:
     bucket.put_object(Key="bad/../../etc/passwd", Body=b"x")
     result = cloud.run("dataset_source_info", {"source": "s3://datasets/bad/"})

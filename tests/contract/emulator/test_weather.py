@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
 from sandbox.emulator.server.weather import KINDS, Weather
-from tests.contract.conftest import Account, client
+from tests.contract.conftest import CREDENTIALS, REGION, Account, client
 
 
 def weather(cloud: Account, kind: str, **more: Any) -> Any:
@@ -39,21 +40,28 @@ def test_a_call_is_refused(cloud: Account, kind: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("service", "call", "code"),
+    ("service", "call", "code", "status"),
     [
-        ("sts", "get_caller_identity", "ExpiredToken"),
-        ("s3", "list_buckets", "ExpiredToken"),
-        ("ssm", "describe_parameters", "ExpiredTokenException"),
-        ("eks", "list_clusters", "ExpiredTokenException"),
+        ("sts", "get_caller_identity", "ExpiredToken", 403),
+        ("elbv2", "describe_load_balancers", "ExpiredToken", 403),
+        ("route53", "list_hosted_zones", "ExpiredToken", 403),
+        ("s3", "list_buckets", "ExpiredToken", 400),
+        ("ssm", "describe_parameters", "ExpiredTokenException", 400),
+        ("eks", "list_clusters", "ExpiredTokenException", 403),
     ],
 )
 def test_services_say_in_their_own_words_that_credentials_have_expired(
-    cloud: Account, service: str, call: str, code: str
+    cloud: Account, service: str, call: str, code: str, status: int
 ) -> None:
-    weather(cloud, "expired")
+    """Whoever has other credentials is answered."""
+    weather(cloud, "expired", access_key=CREDENTIALS["AWS_ACCESS_KEY_ID"])
+    boto3.client(
+        "ec2", REGION, endpoint_url=cloud.api.url, aws_access_key_id="x", aws_secret_access_key="x"
+    ).describe_vpcs()
     with pytest.raises(ClientError, match="expired") as caught:
         getattr(client(service, cloud.api.url, retries=0), call)()
     assert caught.value.response["Error"]["Code"] == code
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
 
 
 @pytest.mark.parametrize(("kind", "made"), [("lost", 1), ("cut", 0)])

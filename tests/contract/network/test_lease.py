@@ -152,7 +152,7 @@ def test_a_playbook_takes_it_and_gives_it_back(
     ("code", "advice"),
     [
         ("AccessDeniedException", "have the permission granted, or set trainium_lease to false"),
-        ("ExpiredTokenException", "log in to AWS again, and run it once more"),
+        ("ExpiredTokenException", "log in to AWS again and run it once more"),
     ],
 )
 def test_a_refusal_says_what_helps_against_it(controller: Controller, code: str, advice: str) -> None:

@@ -9,12 +9,6 @@ from tests.contract.conftest import REPOSITORY
 from tests.contract.network.conftest import Controller
 from tests.contract.warm_python import warm_python
 
-CONSOLE = """\
-Cloud-init v. 24.4 running 'init-local' at Thu, 01 Jan 2026 00:00:00 +0000. Up 5.00 seconds.
------BEGIN SSH HOST KEY KEYS-----
-ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAABWZpcnN0 root@node
------END SSH HOST KEY KEYS-----
-"""
 SINFO = "#!/bin/sh\nsed '/drained/!s/$/|root|(null)|none/' {folder}/state\n"
 SCONTROL = """\
 #!/bin/sh
@@ -35,7 +29,7 @@ def test_the_idle_node_goes_and_the_busy_one_stays(controller: Controller) -> No
     made = controller.ec2.run_instances(**launch, TagSpecifications=[{"ResourceType": "instance", "Tags": tags}])
     ids = [item["InstanceId"] for item in made["Instances"]]
     for identity in ids:
-        controller.api.control("POST", "console", {"instance_id": identity, "text": CONSOLE})
+        controller.api.boots(identity)
     local = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": warm_python()}
     nodes = {f"n{number}": {**local, "instance_id": ids[number]} for number in range(3)}
     groups = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.contract.conftest import REPOSITORY
 from tests.contract.network.conftest import Controller
-from tests.contract.network.test_leaving import CONSOLE, SCONTROL, SINFO
+from tests.contract.network.test_leaving import SCONTROL, SINFO
 from tests.contract.warm_python import warm_python
 
 PLAY = """\
@@ -94,7 +94,7 @@ class Cluster:
         )
         every = [item for reservation in found["Reservations"] for item in reservation["Instances"]]
         for item in every:
-            self.controller.api.control("POST", "console", {"instance_id": item["InstanceId"], "text": CONSOLE})
+            self.controller.api.boots(item["InstanceId"])
         return sorted(every, key=lambda item: str(item["PrivateIpAddress"]))
 
     def inventory(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -38,19 +39,22 @@ class Machine:
         self.networks: dict[str, str] = {}
         self.hosts: set[str] = set()
         self.may_go = Event()
-        self.rm_fails = False
+        self.rm_fails = self.bridge_fails = self.forward_fails = False
+        self.serving: list[str] = []
         patch.setattr(Podman, "run", self.podman)
         patch.setattr(Podman, "containers", lambda _self: dict.fromkeys(self.hosts, "running"))
-        patch.setattr(Podman, "bridge", lambda _self, network: f"bridge of {network}")
+        patch.setattr(Podman, "bridge", self.bridge)
         patch.setattr(Hosts, "start", lambda hosts, one: self.hosts.add(hosts.name(one.instance_id)))
         patch.setattr(Hosts, "remove", self.remove)
         patch.setattr(Hosts, "set_public_addresses", lambda _self, _instance: None)
         patch.setattr(Hosts, "console", lambda _self, _instance: "")
         patch.setattr(api, "request", lambda path, _body=None: self.wanted if path == "hosts" else {})
-        for name in ("close", "open_up"):
-            patch.setattr(reconciler.fence, name, lambda *_arguments: None)
-        for server in (reconciler.apt, reconciler.resolver, reconciler.forward):
-            patch.setattr(server, "serve", lambda *_arguments: Server())
+        self.closed: list[tuple[str, str]] = []
+        patch.setattr(reconciler.fence, "close", lambda _name, *fenced: self.closed.append(fenced))
+        patch.setattr(reconciler.fence, "open_up", self.open_up)
+        patch.setattr(reconciler.apt, "serve", lambda _paths, gateway: Server(self, f"apt {gateway}"))
+        patch.setattr(reconciler.resolver, "serve", lambda gateway: Server(self, f"resolver {gateway}"))
+        patch.setattr(reconciler.forward, "serve", self.forward)
         self.reconciler = Reconciler(Paths(folder))
         self.prefix = f"{self.reconciler.paths.name}-"
 
@@ -67,7 +71,25 @@ class Machine:
                 raise SandboxError("it is in use")
         elif words[:2] == ("network", "ls"):
             return "\n".join(self.networks)
+        elif words[:2] == ("network", "inspect"):
+            return json.dumps([{"subnets": [{"subnet": self.networks[words[-1]]}]}])
         return ""
+
+    def bridge(self, network: str) -> str:
+        if self.bridge_fails:
+            raise SandboxError("podman does not tell")
+        return f"bridge of {network}"
+
+    def open_up(self, _name: str, *fenced: str) -> None:
+        """Only when nothing is behind the fence any more."""
+        assert fenced[0].removeprefix("bridge of ") not in self.networks
+        assert not [one for one in self.serving if one.endswith(str(ipaddress.ip_network(fenced[1])[1]))]
+        self.closed.remove(fenced)  # type: ignore[arg-type]
+
+    def forward(self, gateway: str) -> Server:
+        if self.forward_fails:
+            raise OSError("no room")
+        return Server(self, f"forward {gateway}")
 
     def remove(self, *instance_ids: str) -> None:
         assert self.may_go.wait(20)
@@ -87,12 +109,19 @@ class Machine:
 
 
 class Server:
-    """Of a VPC; nobody asks it."""
+    """A server of a VPC: it has an address that no other may have meanwhile."""
+
+    def __init__(self, machine: Machine, address: str) -> None:
+        if address in machine.serving:
+            raise OSError("Address already in use")
+        machine.serving.append(address)
+        self.machine, self.address = machine, address
 
     def shutdown(self) -> None:
-        """It has not begun."""
+        """It has no thread."""
 
-    server_close = shutdown
+    def server_close(self) -> None:
+        self.machine.serving.remove(self.address)
 
 
 FIRST, SECOND = host(1, 1, "10.77.0.0/16"), host(2, 2, "10.77.0.0/16")
@@ -111,6 +140,7 @@ def test_a_vpc_waits_for_the_addresses_of_one_whose_hosts_are_going(machine: Mac
     machine.removed()
     assert machine.step(SECOND, ELSEWHERE) == [SECOND["instance_id"], ELSEWHERE["instance_id"]]
     assert sorted(machine.networks.values()) == ["10.77.0.0/16", "10.78.0.0/16"]
+    assert sorted(cidr for _bridge, cidr in machine.closed) == ["10.77.0.0/16", "10.78.0.0/16"]
 
 
 def test_a_network_that_could_not_be_removed_is_removed_later(machine: Machine) -> None:
@@ -119,7 +149,29 @@ def test_a_network_that_could_not_be_removed_is_removed_later(machine: Machine) 
     machine.step()
     machine.removed()
     machine.rm_fails = True
-    with pytest.raises(SandboxError, match="in use"):
-        machine.step()
+    # Nobody else waits for it.
+    assert machine.step(SECOND, ELSEWHERE) == [ELSEWHERE["instance_id"]]
     machine.rm_fails = False
+    assert machine.step(SECOND, ELSEWHERE) == [SECOND["instance_id"], ELSEWHERE["instance_id"]]
+
+
+def test_what_was_begun_for_a_vpc_goes_with_it(machine: Machine) -> None:
+    """Also where its bridge was not found, or not everything served."""
+    machine.bridge_fails = True
+    with pytest.raises(SandboxError, match="does not tell"):
+        machine.step(FIRST)
+    machine.bridge_fails, machine.forward_fails = False, True
+    for _again in range(2):
+        with pytest.raises(OSError, match="no room"):
+            machine.step(SECOND)
+    assert machine.serving == []
+    machine.forward_fails = False
+    assert machine.step(FIRST) == [FIRST["instance_id"]]
+    assert machine.serving == ["apt 10.77.0.1", "resolver 10.77.0.1", "forward 10.77.0.1"]
+
+
+def test_networks_that_an_earlier_process_left_are_removed(machine: Machine) -> None:
+    machine.networks = {f"{machine.prefix}{FIRST['vpc_id']}": FIRST["vpc_cidr"]}
+    machine.reconciler = Reconciler(machine.reconciler.paths)
     assert machine.step(SECOND) == [SECOND["instance_id"]]
+    assert list(machine.networks) == [f"{machine.prefix}{SECOND['vpc_id']}"]
