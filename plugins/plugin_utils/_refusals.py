@@ -163,7 +163,11 @@ def _checksums(value: Any, rule: Rule) -> str:
         return f"{rule['variable']} is '{shown(value)}'; use paths with their SHA-256."
     for path, text in value.items():
         dataset.file_path(str(path))
-        if not dataset.checksum(str(text)):
+        try:
+            found = dataset.checksum(str(text))
+        except ValueError:
+            return f"{rule['variable']} has '{shown(text)}' for {shown(path)}; give sha256: and 64 hexadecimal digits."
+        if not found:
             return f"{rule['variable']} has no checksum for {shown(path)}; give its SHA-256."
     return ""
 

@@ -24,6 +24,7 @@ FOUND = [
     Case("parallelcluster", "parallelcluster_configuration", [{}], True),
     Case("cluster_hosts", "cluster_hosts_mode", "x\ny", True),
     Case("acceptance", "acceptance_nodes", {"a": 1}, True),
+    Case("dataset", "dataset_checksums", {"a": []}, False),
 ]
 
 
