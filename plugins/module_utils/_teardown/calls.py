@@ -63,3 +63,14 @@ def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None
             raise aws.ClientError({"Error": refused["Error"]}, operation)
 
     call()
+
+
+def delete_together(client: Client, operation: str, arguments: Mapping[str, Any]) -> None:
+    """The same for many resources. If one of them is gone already, none may have been deleted, so that is an error."""
+
+    @one_call(operation.replace("_", " "))
+    @retried
+    def call() -> None:
+        getattr(client, operation)(**arguments)
+
+    call()

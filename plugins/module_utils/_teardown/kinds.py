@@ -26,12 +26,14 @@ Request = tuple[str, Item]
 class Step(NamedTuple):
     """A call for one resource, or with ``each`` for every element of that list in it.
 
-    ``fields`` are arguments that are taken from the element, else from the resource.
+    ``fields`` are arguments that are taken from the element, else from the resource. ``most`` is how many resources one
+    call takes where all go or none does.
     """
 
     operation: str
     fields: tuple[str, ...]
     each: str = ""
+    most: int = 1
 
 
 class Kind(NamedTuple):
@@ -82,7 +84,7 @@ KINDS = (
     Kind("load balancers"),
     # What runs is billed most, and uses nearly all that follows.
     _kind(
-        *("instances", "InstanceId", Step("terminate_instances", ("InstanceIds",))),
+        *("instances", "InstanceId", Step("terminate_instances", ("InstanceIds",), most=100)),
         items=("Reservations", "Instances"),
         gone=("terminated",),
         going=("shutting-down",),
@@ -200,6 +202,19 @@ def deletion(kind: Kind, item: Item) -> Iterator[Request]:
     for step in kind.steps:
         for element in item.get(step.each) or () if step.each else (item,):
             yield step.operation, dict(_argument(field, {**item, **element}) for field in step.fields)
+
+
+def together(kind: Kind, items: list[Item]) -> Iterator[tuple[list[str], Request]]:
+    """Calls that delete many at once, each with the names of those; none where the kind's call takes one.
+
+    EC2 refuses a call for one instance in it that is protected or not there, and then others may stay as well
+    (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html). Up to 1,000 are allowed.
+    """
+    for step in kind.steps:
+        names = names_of(kind, [item for item in items if state_of(item) not in kind.going])
+        for start in range(0, len(names), step.most) if step.most > 1 else ():
+            several = names[start : start + step.most]
+            yield several, (step.operation, {step.fields[0]: several})
 
 
 def _argument(name: str, values: Mapping[str, Any]) -> tuple[str, Any]:

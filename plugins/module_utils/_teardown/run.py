@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
@@ -22,6 +23,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds i
     is_in,
     is_of_eks,
     names_of,
+    together,
 )
 
 Names = dict[str, list[str]]
@@ -137,7 +139,8 @@ class Teardown:
         """Those that are left to try again, if one of them was in use, and why they did not go."""
         stayed: list[Any] = []
         problems: list[TrainiumError] = []
-        for item in items:
+        gone = self._together(kind, items)
+        for item in [one for one in items if one[kind.identity] not in gone]:
             try:
                 for operation, arguments in deletion(kind, item):
                     self._call(operation, arguments)
@@ -145,6 +148,15 @@ class Teardown:
                 stayed.append(item)
                 problems.append(error)
         return (stayed if any(_is_in_use(one) for one in problems) else []), problems
+
+    def _together(self, kind: Kind, items: list[Any]) -> set[str]:
+        """The names of those that calls for many have deleted; where one is refused, each is tried by itself."""
+        gone: set[str] = set()
+        for names, (operation, arguments) in together(kind, items):
+            with suppress(AwsCallError):
+                calls.delete_together(self._client, operation, arguments)
+                gone.update(names)
+        return gone
 
     def _call(self, operation: str, arguments: Mapping[str, Any]) -> None:
         """One step; as long as network interfaces may linger, once more where EC2 says that something is in use."""

@@ -248,3 +248,35 @@ def test_the_playbook_wants_the_name_of_the_cluster(controller: Controller) -> N
     assert done.returncode == 2
     assert "teardown.yml deletes a whole cluster and takes no default for its name" in " ".join(done.stdout.split())
     assert controller.api.calls() == []
+
+
+def test_instances_go_in_one_call_of_which_a_protected_one_keeps_nobody(controller: Controller) -> None:
+    controller.variables["trainium_cluster_name"] = "many"
+    ec2 = controller.ec2
+    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    owner = controller.client("sts").get_caller_identity()["Arn"]
+    tags = [{"Key": "trainium:cluster", "Value": "many"}, {"Key": "trainium:owner", "Value": owner}]
+    made = ec2.run_instances(
+        ImageId=image,
+        InstanceType="t3.micro",
+        MinCount=3,
+        MaxCount=3,
+        TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
+    )["Instances"]
+    names = sorted(one["InstanceId"] for one in made)
+    ec2.modify_instance_attribute(InstanceId=names[0], DisableApiTermination={"Value": True})
+    controller.api.clear_calls()
+    done = controller.role("teardown")
+    assert done.returncode != 0
+    assert names[0] in done.stdout
+    asked = [call["parameters"] for call in controller.api.calls("TerminateInstances")]
+    assert [len([key for key in one if key.startswith("InstanceId")]) for one in asked] == [3, 1, 1, 1]
+    states = {
+        one["InstanceId"]: one["State"]["Name"]
+        for found in ec2.describe_instances(InstanceIds=names)["Reservations"]
+        for one in found["Instances"]
+    }
+    assert states.pop(names[0]) == "running"
+    assert set(states.values()) <= {"shutting-down", "terminated"}
+    ec2.modify_instance_attribute(InstanceId=names[0], DisableApiTermination={"Value": False})
+    assert controller.role("teardown").returncode == 0

@@ -12,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds i
     deletion,
     found_in,
     names_of,
+    together,
 )
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
@@ -128,3 +129,17 @@ def test_every_association_and_attachment_goes_first() -> None:
         ("detach_internet_gateway", {"InternetGatewayId": "igw-1", "VpcId": "vpc-1"}),
         ("delete_internet_gateway", {"InternetGatewayId": "igw-1"}),
     ]
+
+
+def test_instances_go_by_the_hundred_and_everything_else_by_itself() -> None:
+    items = [{"InstanceId": f"i-{number:03}", "State": {"Name": "running"}} for number in range(205)]
+    items[7]["State"] = {"Name": "shutting-down"}
+    calls = list(together(BY_NAME["instances"], items))
+    assert [(len(names), request) for names, request in calls] == [
+        (len(names), ("terminate_instances", {"InstanceIds": names})) for names, _request in calls
+    ]
+    assert [len(names) for names, _request in calls] == [100, 100, 4]
+    asked = [name for names, _request in calls for name in names]
+    assert asked == [f"i-{number:03}" for number in range(205) if number != 7]
+    assert [kind.name for kind in KINDS if any(step.most > 1 for step in kind.steps)] == ["instances"]
+    assert list(together(BY_NAME["VPCs"], [{"VpcId": "vpc-1"}, {"VpcId": "vpc-2"}])) == []
