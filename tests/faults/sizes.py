@@ -28,10 +28,12 @@ from tests.faults.world import COMMANDS, DELETE, LONGEST, MAKE, NAME, World
 SIZES = (250, 500, 1000)
 # How much larger the growth may be for twice as many further nodes: 2 is linear, 4 is quadratic.
 MOST = 3.0
-# No address for each node, of which AWS gives few.
+# No public address for each node, of which AWS gives few, and no private one for each interface, of which a subnet has
+# four thousand.
 CLUSTER = {
     "trainium_public_ip": "none",
     "trainium_private_access": True,
+    "trainium_interface_layout": "efa-only",
     "trainium_instance_type": "trn1.32xlarge",
 }
 HARDWARE = "CPUs=128 Boards=1 SocketsPerBoard=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=498944 Gres=neuron:16"

@@ -299,9 +299,13 @@ def _answer(attempt: Mapping[str, Any]) -> str:
 
 def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> TrainiumError:
     tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({_answer(item)})" for item in last)
+    # What is short is the user's own then, and time brings none.
+    if all(item["outcome"] == "InsufficientFreeAddressesInSubnet" for item in last):
+        what, advice = "addresses", "take larger subnets, or interface_layout efa-only, which takes one address a node"
+    else:
+        what, advice = "capacity", "add a subnet of another zone, reserve capacity, or try again later"
     return TrainiumError(
-        f"no capacity for {count} x {params['instance_type']}: tried {tried}; nothing was started; add a subnet of "
-        "another zone, reserve capacity, or try again later",
+        f"no {what} for {count} x {params['instance_type']}: tried {tried}; nothing was started; {advice}",
         attempts=list(attempts),
     )
 

@@ -36,6 +36,13 @@ def test_where_there_is_no_room_the_next_subnet_is_tried_in_the_order_given(clou
     ]
 
 
+def test_where_subnets_are_too_small_larger_ones_are_advised(cloud: Account) -> None:
+    cloud.api.fault("RunInstances", "InsufficientFreeAddressesInSubnet", times=99)
+    message = cloud.run("efa_instance", cloud.arguments())["msg"]
+    assert message.startswith("efa_instance bert: no addresses for 2 x trn1.32xlarge: tried ")
+    assert message.endswith("take larger subnets, or interface_layout efa-only, which takes one address a node.")
+
+
 @pytest.mark.parametrize("code", NOT_AT_ALL)
 def test_what_no_subnet_would_change_is_asked_once(cloud: Account, code: str) -> None:
     cloud.api.fault("RunInstances", code)
