@@ -42,9 +42,8 @@ class Reconciler:
         self.clusters = Clusters(paths, self.podman)
         self.paths = paths
         self.servers: dict[str, list[BaseServer]] = {}
-        # VPC -> its addresses, and its bridge. An earlier process may have left some.
-        prefix = len(paths.name) + 1
-        self.networks = {name[prefix:]: self.podman.subnet(name) for name in self.podman.networks()}
+        # VPC -> its addresses, and its bridge. An earlier process may have left some, which are not known yet.
+        self.networks: dict[str, str] | None = None
         self.bridges: dict[str, str] = {}
         self.registries: dict[str, BaseServer] = {}
         self.states: dict[str, str] = {}
@@ -79,6 +78,11 @@ class Reconciler:
         self.at.update({one.instance_id: one.private_ip for one in wanted.values()})
         self.remove_all_but(set(wanted))
         kept = {one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters}
+        if self.networks is None:
+            prefix = len(self.paths.name) + 1
+            found = {name[prefix:]: name for name in self.podman.networks()}
+            self.bridges = {vpc_id: self.podman.bridge(name) for vpc_id, name in found.items()}
+            self.networks = {vpc_id: self.podman.subnet(name) for vpc_id, name in found.items()}
         # First, since another VPC may have the addresses of one that is gone.
         if not self.removals:
             self.forget_networks(kept)
@@ -126,6 +130,7 @@ class Reconciler:
     def prepare(self, vpc: Vpc) -> None:
         """Network, mirror, resolver and the AWS API of a VPC."""
         # Known before it is made, so that what was begun goes with the VPC.
+        assert self.networks is not None
         self.networks[vpc.vpc_id] = vpc.vpc_cidr
         self.hosts.ensure_network(vpc)
         if vpc.vpc_id in self.servers:
@@ -218,6 +223,7 @@ class Reconciler:
 
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove the networks of other VPCs, which have no hosts, so that new VPCs may have the same addresses."""
+        assert self.networks is not None
         for vpc_id in set(self.networks) - vpcs:
             name = self.hosts.network(vpc_id)
             try:

@@ -6,6 +6,7 @@ succeeds, and nothing is there twice or left.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Sequence
 
@@ -13,6 +14,7 @@ from tests.contract.conftest import CREDENTIALS
 from tests.faults.judge import BrokenError, Undisturbed, again, as_normal, clean, judged, reason, untouched
 from tests.faults.world import DELETE, MAKE, World
 
+KEYS = itertools.count(1)
 # Seconds to the end of a run whose every call is refused.
 SOON = 90.0
 
@@ -45,7 +47,8 @@ def _refused(world: World, playbooks: Sequence[str], moment: float, say: Callabl
 
     The next run has others; who is left of this one goes on with those that have expired.
     """
-    over, world.access_key = False, f"expires-in-{'-and-'.join(playbooks)}"
+    # Its own in each try: who is left of an earlier one has another.
+    over, world.access_key = False, f"expires-{next(KEYS)}"
 
     def expire(seconds: float) -> bool:
         nonlocal over
@@ -56,8 +59,8 @@ def _refused(world: World, playbooks: Sequence[str], moment: float, say: Callabl
         return False
 
     run = world.run(playbooks, expire)
-    met = sum(world.api.control("GET", "weather").values())
-    world.access_key = "new"
+    met = sum(world.api.control("GET", "weather").values()) if over else 0
+    world.access_key = f"new-{next(KEYS)}"
     judged(run.output, run.code)
     said = reason(run.output) if run.code else "nothing, since all was done"
     say(f"{' and '.join(playbooks)} after {moment:.1f} s, {met} calls refused: {said}")

@@ -41,6 +41,11 @@ def attempt(world: World, normal: Undisturbed, seed: str, say: Callable[[str], N
     theirs = first.code and not second.code and playbooks == MAKE
     world.variables["trainium_owner"] = owner if theirs else OWNER
     try:
+        # Before the next run would mend it. Of two that worked, the same owner's teardown may have come first or last.
+        if theirs or (not first.code and (second.code or owner != OWNER or playbooks == MAKE)):
+            as_normal(world, normal)
+        elif first.code and not second.code:
+            clean(world)
         again(world, MAKE)
         as_normal(world, normal)
         untouched(world)

@@ -106,7 +106,7 @@ def _script(path: str, *arguments: str) -> None:
     runpy.run_path(path, run_name="__main__")
 
 
-def _become(asked: dict[str, Any], output: int) -> None:
+def _become(asked: dict[str, Any], output: int, launcher: int) -> None:
     """The process of one torchrun; never returns."""
     from torch.distributed.elastic.multiprocessing.errors import record
     from torch.distributed.launcher.api import elastic_launch
@@ -125,6 +125,8 @@ def _become(asked: dict[str, Any], output: int) -> None:
         # Its workers are in its group, and it goes with the launcher, however that ends.
         os.setpgid(0, 0)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != launcher:
+            os._exit(1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
@@ -156,17 +158,18 @@ def main() -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         setattr(sys, name, open(number, "w", encoding="utf-8", buffering=1, closefd=False))  # noqa: SIM115
         getattr(sys, name).reconfigure(write_through=True)
-    running: dict[int, int] = {}
+    started: list[int] = []
     try:
-        _serve(link, running)
+        _serve(link, started)
     finally:
-        for pid in running.values():
+        # Also where one has ended and its workers have not: it is a zombie, so that its number means no other group.
+        for pid in started:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
 
 
-def _serve(link: socket.socket, running: dict[int, int]) -> None:
-    """``running`` has the process of each descriptor of one."""
+def _serve(link: socket.socket, started: list[int]) -> None:
+    launcher, running = os.getpid(), dict[int, int]()
     while True:
         watched: list[Any] = [link, *running]
         ready = select.select(watched, [], [])[0]
@@ -184,8 +187,11 @@ def _serve(link: socket.socket, running: dict[int, int]) -> None:
             pid = os.fork()
             if pid == 0:
                 link.close()
-                _become(json.loads(text), outputs[0])
+                _become(json.loads(text), outputs[0], launcher)
             os.close(outputs[0])
+            started.append(pid)
+            with contextlib.suppress(OSError):
+                os.setpgid(pid, pid)
             running[os.pidfd_open(pid)] = pid
             link.sendall(json.dumps({"started": pid}).encode())
 

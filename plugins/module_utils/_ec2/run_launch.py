@@ -299,9 +299,13 @@ def _answer(attempt: Mapping[str, Any]) -> str:
 
 def _no_capacity(params: Params, count: int, last: Sequence[Mapping[str, Any]], attempts: Any) -> TrainiumError:
     tried = ", ".join(f"{item['subnet_id']} in {item['availability_zone']} ({_answer(item)})" for item in last)
-    # What is short is the user's own then, and time brings none.
-    if all(item["outcome"] == "InsufficientFreeAddressesInSubnet" for item in last):
-        what, advice = "addresses", "take larger subnets, or interface_layout efa-only, which takes one address a node"
+    # An address that is taken is asked for by its number; what is short then is the user's own.
+    short = {item["outcome"] for item in last if not item["outcome"].startswith("Invalid")}
+    if short == {"InsufficientFreeAddressesInSubnet"}:
+        what = "addresses"
+        advice = (
+            "take larger subnets, or interface_layout efa-only where it is efa, or try again if instances end there"
+        )
     else:
         what, advice = "capacity", "add a subnet of another zone, reserve capacity, or try again later"
     return TrainiumError(

@@ -65,12 +65,12 @@ def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None
     call()
 
 
-def delete_together(client: Client, operation: str, arguments: Mapping[str, Any]) -> None:
-    """The same for many resources. If one of them is gone already, none may have been deleted, so that is an error."""
+def terminate_together(client: Client, ids: list[str]) -> set[str]:
+    """Those of many instances that EC2 says it terminates. One that is not there is an error, as none goes then."""
 
-    @one_call(operation.replace("_", " "))
+    @one_call("terminate instances")
     @retried
-    def call() -> None:
-        getattr(client, operation)(**arguments)
+    def call() -> Item:
+        return checked(dict(client.terminate_instances(InstanceIds=ids)))
 
-    call()
+    return {str(one["InstanceId"]) for one in call().get("TerminatingInstances") or ()}

@@ -26,8 +26,8 @@ Request = tuple[str, Item]
 class Step(NamedTuple):
     """A call for one resource, or with ``each`` for every element of that list in it.
 
-    ``fields`` are arguments that are taken from the element, else from the resource. ``most`` is how many resources one
-    call takes where all go or none does.
+    ``fields`` are arguments that are taken from the element, else from the resource. ``most`` is how many resources
+    one call takes.
     """
 
     operation: str
@@ -204,8 +204,8 @@ def deletion(kind: Kind, item: Item) -> Iterator[Request]:
             yield step.operation, dict(_argument(field, {**item, **element}) for field in step.fields)
 
 
-def together(kind: Kind, items: list[Item]) -> Iterator[tuple[list[str], Request]]:
-    """Calls that delete many at once, each with the names of those; none where the kind's call takes one.
+def together(kind: Kind, items: list[Item]) -> Iterator[list[str]]:
+    """The names of those that one call each can delete; none where the kind's call takes one.
 
     EC2 refuses a call for one instance in it that is protected or not there, and then others may stay as well
     (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_TerminateInstances.html). Up to 1,000 are allowed.
@@ -213,8 +213,7 @@ def together(kind: Kind, items: list[Item]) -> Iterator[tuple[list[str], Request
     for step in kind.steps:
         names = names_of(kind, [item for item in items if state_of(item) not in kind.going])
         for start in range(0, len(names), step.most) if step.most > 1 else ():
-            several = names[start : start + step.most]
-            yield several, (step.operation, {step.fields[0]: several})
+            yield names[start : start + step.most]
 
 
 def _argument(name: str, values: Mapping[str, Any]) -> tuple[str, Any]:

@@ -152,10 +152,9 @@ class Teardown:
     def _together(self, kind: Kind, items: list[Any]) -> set[str]:
         """The names of those that calls for many have deleted; where one is refused, each is tried by itself."""
         gone: set[str] = set()
-        for names, (operation, arguments) in together(kind, items):
+        for names in together(kind, items):
             with suppress(AwsCallError):
-                calls.delete_together(self._client, operation, arguments)
-                gone.update(names)
+                gone |= calls.terminate_together(self._client, names)
         return gone
 
     def _call(self, operation: str, arguments: Mapping[str, Any]) -> None:

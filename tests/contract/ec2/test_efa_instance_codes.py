@@ -40,7 +40,7 @@ def test_where_subnets_are_too_small_larger_ones_are_advised(cloud: Account) -> 
     cloud.api.fault("RunInstances", "InsufficientFreeAddressesInSubnet", times=99)
     message = cloud.run("efa_instance", cloud.arguments())["msg"]
     assert message.startswith("efa_instance bert: no addresses for 2 x trn1.32xlarge: tried ")
-    assert message.endswith("take larger subnets, or interface_layout efa-only, which takes one address a node.")
+    assert "; take larger subnets, or interface_layout efa-only where it is efa" in message
 
 
 @pytest.mark.parametrize("code", NOT_AT_ALL)

@@ -50,7 +50,7 @@ class Machine:
         patch.setattr(Hosts, "console", lambda _self, _instance: "")
         patch.setattr(api, "request", lambda path, _body=None: self.wanted if path == "hosts" else {})
         self.closed: list[tuple[str, str]] = []
-        patch.setattr(reconciler.fence, "close", lambda _name, *fenced: self.closed.append(fenced))
+        patch.setattr(reconciler.fence, "close", self.close)
         patch.setattr(reconciler.fence, "open_up", self.open_up)
         patch.setattr(reconciler.apt, "serve", lambda _paths, gateway: Server(self, f"apt {gateway}"))
         patch.setattr(reconciler.resolver, "serve", lambda gateway: Server(self, f"resolver {gateway}"))
@@ -79,6 +79,10 @@ class Machine:
         if self.bridge_fails:
             raise SandboxError("podman does not tell")
         return f"bridge of {network}"
+
+    def close(self, _name: str, bridge: str, cidr: str) -> None:
+        if (bridge, cidr) not in self.closed:
+            self.closed.append((bridge, cidr))
 
     def open_up(self, _name: str, *fenced: str) -> None:
         """Only when nothing is behind the fence any more."""
@@ -171,7 +175,10 @@ def test_what_was_begun_for_a_vpc_goes_with_it(machine: Machine) -> None:
 
 
 def test_networks_that_an_earlier_process_left_are_removed(machine: Machine) -> None:
-    machine.networks = {f"{machine.prefix}{FIRST['vpc_id']}": FIRST["vpc_cidr"]}
+    left = f"{machine.prefix}{FIRST['vpc_id']}"
+    machine.networks, machine.closed = {left: FIRST["vpc_cidr"]}, [(f"bridge of {left}", FIRST["vpc_cidr"])]
     machine.reconciler = Reconciler(machine.reconciler.paths)
     assert machine.step(SECOND) == [SECOND["instance_id"]]
-    assert list(machine.networks) == [f"{machine.prefix}{SECOND['vpc_id']}"]
+    new = f"{machine.prefix}{SECOND['vpc_id']}"
+    assert list(machine.networks) == [new]
+    assert machine.closed == [(f"bridge of {new}", SECOND["vpc_cidr"])]
