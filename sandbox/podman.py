@@ -109,11 +109,15 @@ class Podman:
 
     def subnet(self, network: str) -> str:
         """The addresses of a network."""
-        return str(json.loads(self.run("network", "inspect", network))[0]["subnets"][0]["subnet"])
+        return str(self._network(network)["subnets"][0]["subnet"])
 
     def bridge(self, network: str) -> str:
         """The name of the machine's bridge interface of a network."""
-        return str(json.loads(self.run("network", "inspect", network))[0]["network_interface"])
+        return str(self._network(network)["network_interface"])
+
+    def _network(self, name: str) -> dict[str, Any]:
+        found: list[dict[str, Any]] = json.loads(self.run("network", "inspect", name))
+        return found[0]
 
     def remove(self, *names: str) -> None:
         """Remove containers; twice, as the first try only marks one whose conmon was killed as stopped."""

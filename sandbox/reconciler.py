@@ -42,9 +42,11 @@ class Reconciler:
         self.clusters = Clusters(paths, self.podman)
         self.paths = paths
         self.servers: dict[str, list[BaseServer]] = {}
-        # VPC -> its addresses, and its bridge. An earlier process may have left some, which are not known yet.
-        self.networks: dict[str, str] | None = None
+        # VPC -> its addresses, and its bridge.
+        self.networks: dict[str, str] = {}
         self.bridges: dict[str, str] = {}
+        # Whether those that an earlier process left are among them.
+        self.found_networks = False
         self.registries: dict[str, BaseServer] = {}
         self.states: dict[str, str] = {}
         # Where each host is, until it is removed.
@@ -78,11 +80,8 @@ class Reconciler:
         self.at.update({one.instance_id: one.private_ip for one in wanted.values()})
         self.remove_all_but(set(wanted))
         kept = {one.vpc_id for one in wanted.values()} | {one.vpc_id for one in clusters}
-        if self.networks is None:
-            prefix = len(self.paths.name) + 1
-            found = {name[prefix:]: name for name in self.podman.networks()}
-            self.bridges = {vpc_id: self.podman.bridge(name) for vpc_id, name in found.items()}
-            self.networks = {vpc_id: self.podman.subnet(name) for vpc_id, name in found.items()}
+        if not self.found_networks:
+            self.find_networks()
         # First, since another VPC may have the addresses of one that is gone.
         if not self.removals:
             self.forget_networks(kept)
@@ -130,7 +129,6 @@ class Reconciler:
     def prepare(self, vpc: Vpc) -> None:
         """Network, mirror, resolver and the AWS API of a VPC."""
         # Known before it is made, so that what was begun goes with the VPC.
-        assert self.networks is not None
         self.networks[vpc.vpc_id] = vpc.vpc_cidr
         self.hosts.ensure_network(vpc)
         if vpc.vpc_id in self.servers:
@@ -221,9 +219,16 @@ class Reconciler:
         self.reach.forget(instance_id)
         self.on.discard(instance_id)
 
+    def find_networks(self) -> None:
+        """Take those that an earlier process left for one's own."""
+        for name in self.podman.networks():
+            vpc_id = name[len(self.paths.name) + 1 :]
+            self.bridges[vpc_id] = self.podman.bridge(name)
+            self.networks[vpc_id] = self.podman.subnet(name)
+        self.found_networks = True
+
     def forget_networks(self, vpcs: set[str]) -> None:
         """Remove the networks of other VPCs, which have no hosts, so that new VPCs may have the same addresses."""
-        assert self.networks is not None
         for vpc_id in set(self.networks) - vpcs:
             name = self.hosts.network(vpc_id)
             try:

@@ -48,14 +48,14 @@ TRANSIENT_CODES = (
 
 # EC2 answers RequestExpired for expired temporary credentials and for a wrong clock alike; other services have a code
 # for them (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
-_LOG_IN = "log in to AWS again and run it once more"
+LOG_IN = "log in to AWS again and run it once more"
 _ADVICE = {
     "AuthFailure": "check the AWS credentials",
     "UnauthorizedOperation": "have the permission granted",
     "AccessDeniedException": "have the permission granted",
-    "ExpiredToken": _LOG_IN,
-    "ExpiredTokenException": _LOG_IN,
-    "RequestExpired": f"{_LOG_IN}, or set this machine's clock",
+    "ExpiredToken": LOG_IN,
+    "ExpiredTokenException": LOG_IN,
+    "RequestExpired": f"{LOG_IN}, or set this machine's clock",
     "InstanceLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "VcpuLimitExceeded": "ask AWS for a higher quota of vCPUs",
     "MaxSpotInstanceCountExceeded": "ask AWS for a higher quota of spot vCPUs",

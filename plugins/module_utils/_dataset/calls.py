@@ -11,6 +11,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
     from botocore import exceptions as aws
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
+    LOG_IN,
     Client,
     Item,
     one_call,
@@ -75,7 +76,7 @@ def _refused(bucket: str, error: aws.ClientError) -> AwsCallError:
         "NoSuchBucket": "there is no such bucket; check the source",
         "AccessDenied": forbidden,
         "403": forbidden,
-        "ExpiredToken": "the credentials have expired; log in to AWS again and run it once more",
+        "ExpiredToken": f"the credentials have expired; {LOG_IN}",
         # The answer to HEAD has no body, and this one has several reasons.
         "400": "the credentials may have expired, or its region is another; log in to AWS again, or set the region",
         "PermanentRedirect": f"it is in another region; set the region {answer.get('Region', '')}".rstrip(),

@@ -13,6 +13,7 @@ with suppress(ImportError):  # AnsibleAWSModule reports a missing SDK.
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import (
     Client,
     Item,
+    call_of,
     checked,
     filters_of,
     one_call,
@@ -65,12 +66,5 @@ def delete(client: Client, operation: str, arguments: Mapping[str, Any]) -> None
     call()
 
 
-def terminate_together(client: Client, ids: list[str]) -> set[str]:
-    """Those of many instances that EC2 says it terminates. One that is not there is an error, as none goes then."""
-
-    @one_call("terminate instances")
-    @retried
-    def call() -> Item:
-        return checked(dict(client.terminate_instances(InstanceIds=ids)))
-
-    return {str(one["InstanceId"]) for one in call().get("TerminatingInstances") or ()}
+# Of many instances; those that EC2 says it terminates. One that is not there is an error, as none goes then.
+terminate_together = call_of("terminate the instances", "terminate_instances", "TerminatingInstances")

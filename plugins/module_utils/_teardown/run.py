@@ -154,7 +154,8 @@ class Teardown:
         gone: set[str] = set()
         for names in together(kind, items):
             with suppress(AwsCallError):
-                gone |= calls.terminate_together(self._client, names)
+                terminating = calls.terminate_together(self._client, InstanceIds=names)
+                gone.update(str(one["InstanceId"]) for one in terminating)
         return gone
 
     def _call(self, operation: str, arguments: Mapping[str, Any]) -> None:

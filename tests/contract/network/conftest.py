@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.conftest import CREDENTIALS, REGION, REPOSITORY, Api, client, controller_environment
+from tests.contract.conftest import CREDENTIALS, REGION, Api, client, controller_environment
 from tests.contract.warm_python import warm_ansible, warm_python
 
 Item = dict[str, Any]
@@ -46,8 +46,7 @@ class Controller:
 
     def run(self, playbook: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """ansible-playbook on the controller."""
-        environment = controller_environment(self.api.url, AWS_ACCESS_KEY_ID=self.access_key)
-        environment.update(self.environment, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
+        environment = controller_environment(self.api.url, **{"AWS_ACCESS_KEY_ID": self.access_key, **self.environment})
         command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
         return subprocess.run(
             [*command, str(playbook)],
