@@ -40,8 +40,12 @@ events_logger = "none"
 OFF = 128 + signal.SIGINT
 
 
+# One that has ended is "stopped" until podman has cleaned up after it.
+ENDED = ("stopped", "exited")
+
+
 def _state(row: dict[str, Any]) -> str:
-    return "off" if row["State"] == "exited" and row["ExitCode"] == OFF else str(row["State"])
+    return "off" if row["State"] in ENDED and row["ExitCode"] == OFF else str(row["State"])
 
 
 @dataclass
