@@ -99,9 +99,10 @@ def measured(api: Api, nodes: int, runs: int) -> Iterator[Cost]:
             trainium_public_ip="primary",
             trainium_report_dir=f"{folder}/report",
             network_address_service=f"{api.url}/sandbox-api/address",
-            # As it starts for users, not one that has imported everything already.
             ansible_python_interpreter=sys.executable,
         )
+        # As they start for users, not from a process that has imported everything already.
+        controller.commands = Path(sys.executable).parent
         playbook = Path(folder) / "site.yml"
         steps = [{"name": name, "import_playbook": str(REPOSITORY / f"playbooks/{name}.yml")} for name in PLAYBOOKS]
         playbook.write_text(json.dumps(steps))

@@ -30,6 +30,8 @@ class Controller:
             "trainium_region": REGION,
             "trainium_ssh_private_key_file": str(folder / "lab"),
         }
+        # The folder with Ansible's commands.
+        self.commands = warm_ansible()
         # Further variables of the environment.
         self.environment: dict[str, str] = {"TRAINIUM_KNOWN_HOSTS": str(folder / "known_hosts")}
         self.ec2: Any = self.client("ec2")
@@ -47,7 +49,7 @@ class Controller:
     def run(self, playbook: Path, *options: str) -> subprocess.CompletedProcess[str]:
         """ansible-playbook on the controller."""
         environment = controller_environment(self.api.url, **{"AWS_ACCESS_KEY_ID": self.access_key, **self.environment})
-        command = [str(warm_ansible() / "ansible-playbook"), "--inventory", "localhost,", *options]
+        command = [str(self.commands / "ansible-playbook"), "--inventory", "localhost,", *options]
         return subprocess.run(
             [*command, str(playbook)],
             cwd=self.folder,
