@@ -10,9 +10,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
 
-import yaml
 from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.yaml import yaml_load
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.action import ActionBase
@@ -115,7 +115,8 @@ class ActionModule(ActionBase):
     def _refused(
         self, folder: Path, role: str, arguments: Item, templar: Any, variables: Item, broken: dict[str, str]
     ) -> list[str]:
-        specs = yaml.safe_load((folder / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
+        # By libyaml where it is there, which is ten times as fast.
+        specs = yaml_load((folder / "meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]
         options = specs["main"].get("options") or {}
         values, refused = self._typed(options, arguments["late"], role, templar, variables, broken)
         known = {name for spec in specs.values() for name in spec.get("options") or {}}
