@@ -152,10 +152,18 @@ def pages(client: Client, operation: str, **request: Any) -> Item:
     return collect()
 
 
+def _answer(call: Callable[..., Item], **request: Any) -> Item:
+    """Of one call, retried when throttled."""
+    try:
+        return cast(Item, retried(call)(**request))
+    except KeyError as error:  # As in pages; answers of STS have such an element as well.
+        raise ResponseParserError(f"the answer has no {error}") from error
+
+
 @one_call("ask who is calling")
 def caller_arn(client: Client) -> str:
     """The ARN of whoever calls; ``client`` is one of STS."""
-    return str(checked(retried(client.get_caller_identity)())["Arn"])
+    return str(field_of(_answer(client.get_caller_identity), "Arn"))
 
 
 def filters_of(filters: Mapping[str, Any]) -> list[Item]:
@@ -193,7 +201,7 @@ def call_of(description: str, operation: str, key: str = "", passed: tuple[str, 
     @one_call(description)
     def call(client: Client, **request: Any) -> Any:
         with passing_over(*passed):
-            answer = retried(getattr(client, operation))(**request)
+            answer = _answer(getattr(client, operation), **request)
             return field_of(answer, key) if key else None
         return None
 

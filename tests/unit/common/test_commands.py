@@ -45,8 +45,11 @@ def test_much_output_on_both_sides_and_what_is_no_text() -> None:
 
 def test_programs_speak_untranslated_and_get_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    told = "import os, sys; print(os.environ['LC_ALL'], os.environ.get('MINE'), repr(sys.stdin.read()))"
-    assert commands.run([PYTHON, "-c", told], 30, environment={"MINE": "x"}).out == "C x ''\n"
+    # gettext(3) asks LANGUAGE first.
+    monkeypatch.setenv("LANGUAGE", "de")
+    told = "import os, sys; print(*map(os.environ.get, ['LC_ALL', 'LANGUAGE', 'MINE']), repr(sys.stdin.read()))"
+    assert commands.run([PYTHON, "-c", told], 30, environment={"MINE": "x"}).out == "C C x ''\n"
+    assert commands.run([PYTHON, "-c", told], 30).out == "C C None ''\n"
 
 
 def test_what_is_written_to_a_program_reaches_it_whole() -> None:
@@ -65,6 +68,28 @@ def test_a_program_that_is_not_there_or_cannot_be_run(tmp_path: Path) -> None:
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o755)
     assert commands.run([str(broken)], 30) == commands.Reply(True, True, 126, "", "No such file or directory")
+
+
+def test_a_program_is_looked_for_in_the_folders_first_and_where_root_s_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        program = tmp_path / folder / "tool"
+        program.write_text(f"#!/bin/sh\necho {folder}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "b"))
+    assert commands.find("tool") == str(tmp_path / "b/tool")
+    assert commands.find("tool", [str(tmp_path / "a")]) == str(tmp_path / "a/tool")
+    assert commands.run(["tool"], 30, [str(tmp_path / "a")]).out == "a\n"
+    # Of libc, which every host has.
+    assert Path(commands.find("ldconfig") or "").parent in (Path("/sbin"), Path("/usr/sbin"))
+    monkeypatch.delenv("PATH")
+    assert commands.find("tool") is None
+
+
+def test_an_end_by_a_signal_is_told_as_such() -> None:
+    assert commands.run(["sh", "-c", "kill -9 $$"], 30) == commands.Reply(True, True, -9, "", "")
 
 
 def test_one_that_hangs_is_killed_with_all_that_it_started(tmp_path: Path) -> None:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.action.internal.child_playbook import MOST, reason
-from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import one_line, shortened
+from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import (
+    AwsCallError,
+    TrainiumError,
+    one_line,
+    sentence_of,
+    shortened,
+)
 from ansible_collections.trainium.cluster.plugins.module_utils._diagnose.masks import masked
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.evidence import first_line
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.shown import public
@@ -48,3 +54,28 @@ def test_what_is_cut_is_the_beginning_and_whole_words(text: str, most: int) -> N
     begin = kept.removesuffix(" ...")
     assert kept.endswith(" ...") and text.startswith(begin) and len(begin) <= most
     assert not begin or text[len(begin)] == " "
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a\n  b.\n", "a b"),
+        ("<!DOCTYPE html><p>x", "a web page came in place of an answer"),
+        ("502: <HTML>x", "a web page came in place of an answer"),
+        ("no html", "no html"),
+    ],
+)
+def test_an_error_is_one_line_and_no_page(text: str, line: str) -> None:
+    assert one_line(ValueError(text)) == line
+
+
+def test_only_what_was_foreseen_is_told_as_it_is() -> None:
+    assert sentence_of(TrainiumError("no room; add a disk", room=1)) == "no room; add a disk"
+    said = "an error that should not be: KeyError: 'a'; please report it"
+    assert sentence_of(KeyError("a")) == said
+    assert TrainiumError("no room", room=1).details == {"room": 1}
+
+
+def test_an_error_without_an_answer_of_aws_has_no_code_and_does_not_pass() -> None:
+    error = AwsCallError("cannot look")
+    assert (error.code, error.reason, error.transient, error.details) == ("", "", False, {"error_code": ""})
