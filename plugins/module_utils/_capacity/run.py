@@ -89,7 +89,8 @@ class CapacityReservation:
             if plan.create:
                 calls.dry_run(self._client, planner.creation(self._params, generation))
             after, groups = planner.predicted(self._params, plan), (set(inside) - set(ours)) | ({wanted} - {None, ""})
-            return self._result(before, after, dict.fromkeys(inside), dict.fromkeys(groups), plan.changes or regroup)
+            known = {name: inside.get(name) for name in groups}
+            return self._result(before, after, dict(inside), known, plan.changes or regroup)
         if missing:
             # Before anything costs money: what is wrong with the group shows now.
             calls.create_group(
