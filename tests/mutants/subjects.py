@@ -58,7 +58,10 @@ SUBJECTS = (
     Subject(
         "common",
         ("_common",),
-        tests=(f"{UNIT}/common", f"{UNIT}/fsx", f"{UNIT}/efs", f"{UNIT}/node", f"{UNIT}/dataset", f"{UNIT}/lint"),
+        tests=(
+            *(f"{UNIT}/{name}" for name in ("common", "fsx", "efs", "node", "dataset", "lint")),
+            *(f"{SECURITY}/test_{name}.py" for name in ("job_folders", "dataset_links")),
+        ),
         slow=(f"{CONTRACT}/fsx", f"{CONTRACT}/efs", f"{CONTRACT}/dataset"),
     ),
     # The page of what is supported is made of its tables.

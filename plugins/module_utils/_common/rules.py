@@ -111,7 +111,7 @@ def is_url(value: Any, credentials: bool = False) -> bool:
             parts.scheme in ("http", "https")
             and bool(parts.hostname)
             and (credentials or "@" not in parts.netloc)
-            and (parts.port or 1) > 0
+            and parts.port != 0
         )
     except ValueError:
         return False

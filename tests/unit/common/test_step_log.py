@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log import (
     Step,
@@ -10,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.step_log 
     parse_log,
     report,
     step_text,
+    time_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +144,74 @@ def test_first_and_last_loss_are_those_of_the_log(losses: list[float]) -> None:
     text = "\n".join(line(number, loss) for number, loss in enumerate(losses, start=1))
     summary = report("noise\n" + text + "\nnoise")
     assert (summary["steps"], summary["initial_loss"], summary["final_loss"]) == (len(losses), losses[0], losses[-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "step"),
+    [
+        # A bar that has not begun, or says no loss, is none.
+        (NEMO.replace("189/301501", "0/301501"), None),
+        (NEMO.replace("reduced_train_loss=7.560, ", "").replace("loss=7.75, ", ""), None),
+        # What is averaged over the nodes comes before what one of them has.
+        (NEMO.replace("reduced_train_loss=7.560, ", ""), Step(0, 189, 7.75, pace=18.79)),
+        (NEMO.replace("reduced_train_loss", "train_loss"), Step(0, 189, 7.56, pace=18.79)),
+        (NEMO.replace("18.79s/it", "0.00it/s"), Step(0, 189, 7.56)),
+        (NEMO.replace("Epoch 0", "Epoch 1"), Step(1, 301690, 7.56, pace=18.79)),
+        (PIPELINE.removesuffix(" grad norm 1.5"), Step(0, 14, 10.7011, throughput=51.5, pace=3.25)),
+        (PIPELINE.replace("step 13", "onestep 13"), None),
+        ("{'loss': 1.8, 'step': 10}", Step(0, 10, 1.8)),
+        ("{'loss': 1.8, 'step': 0}", None),
+        ("{'eval_loss': 1.8, 'step': 10}", None),
+        (TUTORIAL.replace("(0, 14)", "(3, 14)"), Step(3, 14, 10.7011, 2.8e-06, 6449.36)),
+    ],
+)
+def test_what_a_line_says_and_leaves_out(text: str, step: Step | None) -> None:
+    assert StepReader().step(text) == step
+
+
+def test_a_step_is_shown_with_none_for_what_no_line_says() -> None:
+    whole = Step(1, 14, 10.7, 2.8e-06, 6449.36, pace=3.0).shown()
+    assert whole == {"epoch": 1, "step": 14, "loss": 10.7, "learning_rate": 2.8e-06, "throughput": 6449.36}
+    bare = Step(0, 14, 10.704)
+    assert (bare.shown()["learning_rate"], bare.shown()["throughput"]) == (None, None)
+    assert step_text(whole, 100) == "step 14 of 100, loss 10.70, 6449.4 examples/s"
+    assert step_text(bare.shown(), None) == step_text(bare.shown(), 0) == "step 14, loss 10.70"
+
+
+@pytest.mark.parametrize(
+    ("date", "seconds"),
+    [
+        ("Thu Jan  1 00:00:00 1970", 0),
+        ("Wed Dec 21 00:51:01 2022", 1671583861),
+        ("Dec 21 00:51:01 2022", 1671583861),
+        ("Thu Feb 29 12:00:00 2024", 1709208000),
+        ("Wed Feb 29 12:00:00 2023", None),
+        ("Sun Dec 31 23:59:60 2023", 1704067200),
+        ("Sun Dec 31 23:59:61 2023", None),
+        ("Sun Dec 31 24:00:00 2023", None),
+        ("Sun Dec 31 23:60:00 2023", None),
+        ("Sun Dec 32 23:00:00 2023", None),
+        ("Sun Dec  0 23:00:00 2023", None),
+        ("Wed Dec 31 23:59:59 1969", None),
+        ("Sun Dez 31 23:00:00 2023", None),
+        ("2023-12-31T23:00:00Z", None),
+    ],
+)
+def test_the_date_of_a_line(date: str, seconds: int | None) -> None:
+    assert time_of(TUTORIAL.replace("Wed Dec 21 00:51:01 2022", date)) == seconds
+
+
+@given(st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2199, 12, 31)))
+def test_a_date_as_c_writes_it_is_read(date: datetime) -> None:
+    text = f"LOG {date.ctime()} - (0, 1)"
+    assert time_of(text) == int(date.replace(microsecond=0, tzinfo=timezone.utc).timestamp())
+
+
+def test_the_median_is_of_the_second_half_and_of_those_that_say_one() -> None:
+    steps = [line(step, 9, 100.0 + step) for step in range(1, 6)]
+    assert report("\n".join(steps))["throughput"] == 104.0
+    assert report("\n".join([*steps, "{'loss': 1.8, 'step': 9}"]))["throughput"] == 105.0
+    assert report(line(1, 9, 7.0))["throughput"] == 7.0
 
 
 @given(st.text())
