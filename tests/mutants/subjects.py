@@ -72,7 +72,11 @@ SUBJECTS = (
         ("efa_nodes",),
         ("plugins/inventory/nodes.py",),
         (f"{UNIT}/ec2", f"{SECURITY}/test_inventory_names.py", f"{SECURITY}/test_inventory_values.py"),
-        (f"{CONTRACT}/ec2", *(f"{CONTRACT}/network/test_{name}.py" for name in ("replacing", "leaving")), REFUSALS),
+        (
+            f"{CONTRACT}/ec2",
+            *(f"{CONTRACT}/network/test_{name}.py" for name in ("replacing", "leaving", "session_manager")),
+            REFUSALS,
+        ),
     ),
     _one("capacity", slow=(f"{CONTRACT}/capacity",)),
     _one("fsx", slow=(f"{CONTRACT}/fsx", f"{CONTRACT}/network/test_shared_storage.py")),
