@@ -71,7 +71,10 @@ SUBJECTS = (
         ("_ec2", "_iam"),
         ("efa_nodes",),
         ("plugins/inventory/nodes.py",),
-        (f"{UNIT}/ec2", f"{SECURITY}/test_inventory_names.py", f"{SECURITY}/test_inventory_values.py"),
+        (
+            f"{UNIT}/ec2",
+            *(f"{SECURITY}/test_{name}.py" for name in ("inventory_names", "inventory_values", "host_keys")),
+        ),
         (
             f"{CONTRACT}/ec2",
             *(f"{CONTRACT}/network/test_{name}.py" for name in ("replacing", "leaving", "session_manager")),
