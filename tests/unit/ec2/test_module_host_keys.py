@@ -103,8 +103,8 @@ def test_those_without_keys_are_named_when_the_time_is_over(
     assert (result["known"], result["unknown"], consoles.now) == (["i-2"], ["i-1"], seconds)
     assert consoles.warned == [
         (
-            f"The console of i-1 showed no ssh host keys of a first boot in {seconds} s, so that ssh accepts whatever it "
-            "meets there first; compare the keys where you do not trust the network."
+            f"The console of i-1 showed no ssh host keys of a first boot in {seconds} s, so that ssh accepts whatever "
+            "it meets there first; compare the keys where you do not trust the network."
         )
     ]
 
