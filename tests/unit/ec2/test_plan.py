@@ -79,7 +79,7 @@ def test_the_order_of_the_reply_does_not_matter(found: list[dict[str, Any]], ran
 
 @given(nodes)
 def test_a_new_generation_was_never_seen(found: list[dict[str, Any]]) -> None:
-    assert next_generation(found) > max([0, *(generation_of(item) for item in found)])
+    assert next_generation(found) == 1 + max([0, *(generation_of(item) for item in found)])
 
 
 @pytest.mark.parametrize("tag", [None, "", "x", "-1", "²"])

@@ -102,3 +102,24 @@ def test_the_same_request_has_the_same_token_and_another_version_another() -> No
     assert creation(PARAMS, data(), [])["ClientToken"] == creation(PARAMS, data(), [])["ClientToken"]
     first, again, later = (new_version("lt-1", latest, data())["ClientToken"] for latest in (1, 1, 3))
     assert first == again != later
+
+
+def test_a_template_and_each_version_say_what_they_were_made_from() -> None:
+    tags = tag_list({CLUSTER_TAG: "bert"})
+    made = creation(PARAMS, data(), tags)
+    assert made.pop("ClientToken")
+    assert made == {
+        "LaunchTemplateName": "bert-trn",
+        "VersionDescription": digest(data()),
+        "LaunchTemplateData": data(),
+        "TagSpecifications": [{"ResourceType": "launch-template", "Tags": tags}],
+    }
+    later = new_version("lt-1", 3, data())
+    assert later.pop("ClientToken")
+    assert later == {
+        "LaunchTemplateId": "lt-1",
+        "VersionDescription": digest(data()),
+        "LaunchTemplateData": data(),
+    }
+    assert digest(data()).startswith("trainium.cluster ") and len(digest(data())) <= 255
+    assert digest(data()) != digest(data(key_name="k"))
