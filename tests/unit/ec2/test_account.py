@@ -11,9 +11,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_q
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.quotas import Quota, Usage
 
 Item = dict[str, Any]
-TRN = {"QuotaName": "Running On-Demand Trn instances", "QuotaCode": "L-1", "Value": 256.0}
-SPOT = {"QuotaName": "All Trn Spot Instance Requests", "QuotaCode": "L-2", "Value": 128.0}
-IPS = {"QuotaName": "EC2-VPC Elastic IPs", "QuotaCode": "L-3", "Value": 5.0}
+TRN: Item = {"QuotaName": "Running On-Demand Trn instances", "QuotaCode": "L-1", "Value": 256.0}
+SPOT: Item = {"QuotaName": "All Trn Spot Instance Requests", "QuotaCode": "L-2", "Value": 128.0}
+IPS: Item = {"QuotaName": "EC2-VPC Elastic IPs", "QuotaCode": "L-3", "Value": 5.0}
 KIND = "trn1.32xlarge"
 NODES = {"instance_type": KIND, "market": "on-demand"}
 
