@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from typing import Any
 
 import boto3
@@ -227,3 +228,37 @@ def test_a_difference_is_shown_to_who_wants_it(wanted: bool, more: dict[str, Any
     module = Module(wanted)
     aws.finish(module, {"changed": True, "diff": {"before": {}}})
     assert module.ended == {"changed": True, **more}
+
+
+# Of EC2 and IAM, and of services with JSON.
+@pytest.mark.parametrize("code", ["RequestLimitExceeded", "Throttling", "ThrottlingException"])
+def test_who_is_throttled_asks_again_after_a_pause(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    answers: list[Any] = [answered(code)] * 3
+
+    @aws.retried
+    def call() -> str:
+        if answers:
+            raise answers.pop()
+        return "done"
+
+    assert call() == "done"
+    assert len(pauses) == 3
+    answers[:] = [answered(code)] * 99
+    with pytest.raises(exceptions.ClientError):
+        call()
+    assert sum(pauses) < 200
+
+
+def test_who_is_refused_does_not_ask_again() -> None:
+    asked = []
+
+    @aws.retried
+    def call() -> None:
+        asked.append(1)
+        raise answered("UnauthorizedOperation")
+
+    with pytest.raises(exceptions.ClientError):
+        call()
+    assert len(asked) == 1

@@ -79,3 +79,14 @@ def test_a_difference_names_the_file_on_both_sides() -> None:
     shown = files.difference(Path("/etc/hosts"), "old", "new")
     assert (shown["before"], shown["after"]) == ("old", "new")
     assert shown["before_header"] == shown["after_header"] == "/etc/hosts"
+
+
+def test_what_replaces_a_file_was_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """rename(2) is one step on one file system alone."""
+    moved: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(files.os, "replace", lambda one, other: moved.append((Path(one), Path(other))))
+    replace(tmp_path / "record", b"new")
+    ((source, target),) = moved
+    assert (source.parent, target) == (tmp_path, tmp_path / "record")
+    # Nobody takes it for a file of theirs meanwhile.
+    assert source.name.startswith(".")

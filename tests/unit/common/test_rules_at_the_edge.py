@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import KINDS, SHOWN, refusal, shown
+from ansible_collections.trainium.cluster.plugins.module_utils._common.rules import (
+    COMMON,
+    KINDS,
+    SHOWN,
+    refusal,
+    shown,
+)
 
 Rule = dict[str, Any]
 
@@ -137,6 +143,13 @@ def test_the_edge_of_each_kind(kind: str, more: Rule, good: list[Any], bad: list
 
 def test_every_kind_has_an_edge() -> None:
     assert {kind for kind, *_rest in EDGES} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_names_what_its_rules_may_say_beside(kind: str) -> None:
+    """By these names the tables of roles are checked."""
+    said = {key for one, more, *_values in EDGES if one == kind for key in more}
+    assert said - COMMON == KINDS[kind].keys
 
 
 @pytest.mark.parametrize(
