@@ -8,14 +8,15 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import AT_ONCE, Bucket, at_once
 
 
-def test_all_run_at_the_same_time_and_answer_in_order() -> None:
-    meeting = threading.Barrier(AT_ONCE, timeout=60)
+@pytest.mark.parametrize("count", [2, AT_ONCE])
+def test_all_run_at_the_same_time_and_answer_in_order(count: int) -> None:
+    meeting = threading.Barrier(count, timeout=60)
 
     def work(number: int) -> int:
         meeting.wait()
         return number
 
-    assert at_once(*[lambda number=number: work(number) for number in range(AT_ONCE)]) == list(range(AT_ONCE))
+    assert at_once(*[lambda number=number: work(number) for number in range(count)]) == list(range(count))
 
 
 def test_nothing_to_do() -> None:
