@@ -73,7 +73,10 @@ SUBJECTS = (
         ("plugins/inventory/nodes.py",),
         (
             f"{UNIT}/ec2",
-            *(f"{SECURITY}/test_{name}.py" for name in ("inventory_names", "inventory_values", "host_keys")),
+            *(
+                f"{SECURITY}/test_{name}.py"
+                for name in ("inventory_names", "inventory_values", "host_keys", "ssh_networks")
+            ),
         ),
         (
             f"{CONTRACT}/ec2",

@@ -97,3 +97,49 @@ def test_a_reservation_chooses_the_zone() -> None:
     assert checks.in_zone([subnet(1), subnet(2, "b")], zone, "cr-1") == [subnet(2, "b")]
     with pytest.raises(TrainiumError, match="lies in b and none of the subnets does"):
         checks.in_zone([subnet(1)], zone, "cr-1")
+
+
+@pytest.mark.parametrize(
+    ("image", "kind"),
+    [
+        ({"State": None, "Architecture": "x86_64"}, TRN1),
+        ({"Architecture": None}, TRN1),
+        ({"Architecture": "arm64"}, {"ProcessorInfo": {"SupportedArchitectures": []}}),
+        ({"Architecture": "arm64"}, {"ProcessorInfo": {"SupportedArchitectures": ["x86_64", "arm64"]}}),
+    ],
+)
+def test_what_ec2_does_not_say_of_an_image_is_no_obstacle(image: dict[str, Any], kind: dict[str, Any]) -> None:
+    checks.check_image(image, "ami-1", kind)
+
+
+@pytest.mark.parametrize(
+    ("groups", "vpc", "message"),
+    [
+        ([{"GroupId": "sg-1", "VpcId": "vpc-1"}, {"GroupId": "sg-2", "VpcId": "vpc-1"}], "vpc-1", ""),
+        # Where the subnets are made later, nobody knows their VPC yet; and a group may say none.
+        ([{"GroupId": "sg-1", "VpcId": "vpc-1"}, {"GroupId": "sg-2", "VpcId": "vpc-2"}], None, ""),
+        ([{"GroupId": "sg-1"}, {"GroupId": "sg-2"}], "vpc-1", ""),
+        ([{"GroupId": "sg-1"}], "vpc-1", "security group sg-2 does not exist in this region; check security_groups"),
+        (
+            [{"GroupId": "sg-1", "VpcId": "vpc-1"}, {"GroupId": "sg-2", "VpcId": "vpc-2"}],
+            "vpc-1",
+            "security group sg-2 belongs to vpc-2, but the subnets to vpc-1; use one VPC's",
+        ),
+    ],
+)
+def test_groups_exist_and_lie_in_the_vpc_of_the_subnets(
+    groups: list[dict[str, Any]], vpc: str | None, message: str
+) -> None:
+    said = ""
+    try:
+        checks.check_groups(["sg-1", "sg-2"], groups, vpc)
+    except TrainiumError as error:
+        said = str(error)
+    assert said == message
+
+
+def test_two_groups_may_pass_each_others_traffic() -> None:
+    to_second = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": "sg-2"}]}
+    first = {"GroupId": "sg-1", "IpPermissions": [to_second], "IpPermissionsEgress": [to_second]}
+    assert checks.passes_efa([first, {"GroupId": "sg-2"}])
+    assert not checks.passes_efa([first])

@@ -1,13 +1,14 @@
-"""The subnets of a cluster's network."""
+"""The subnets of a cluster's network, and what in it is somebody else's."""
 
 from __future__ import annotations
 
 import ipaddress
+from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.trainium.cluster.plugins.filter.ec2 import FilterModule
-from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import cluster_subnets
+from ansible_collections.trainium.cluster.plugins.module_utils._ec2.networks import cluster_subnets, strangers
 
 ZONES = [f"us-west-2{letter}" for letter in "abcdefgh"]
 
@@ -38,3 +39,17 @@ def test_another_zone_changes_none() -> None:
 def test_refusals(zones: object, network: str, message: str) -> None:
     with pytest.raises(AnsibleFilterError, match=message):
         FilterModule().filters()["network_subnets"](zones, network)
+
+
+def test_what_is_somebody_else_s_in_the_vpc_is_named() -> None:
+    def tagged(cluster: str) -> dict[str, Any]:
+        return {"Tags": [{"Key": "trainium:cluster", "Value": cluster}]}
+
+    mine = ("igw-1", "an Internet gateway", tagged("bert"))
+    assert strangers([], "vpc-1", "bert") == strangers([mine], "vpc-1", "bert") == ""
+    said = strangers([mine, ("nat-1", "a NAT gateway", tagged("gpt")), ("rtb-1", "a route table", {})], "vpc-1", "bert")
+    assert said.startswith(
+        "nat-1 (a NAT gateway), rtb-1 (a route table) is in vpc-1, the VPC of the cluster bert, and carries no tag "
+        "trainium:cluster=bert, so that it is somebody else's;"
+    )
+    assert "igw-1" not in said
