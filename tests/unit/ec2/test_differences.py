@@ -91,3 +91,72 @@ def test_what_does_not_fit_refuses_growth_and_the_rest_does_not() -> None:
     free = differences([node(1, key_name="old")], {**ASKED, "key_name": "new"}, LAYOUT, [])
     check_growth(free, "bert")
     assert "key_name old instead of new (i-1)" in warning(free, "bert")
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "said"),
+    [
+        ({"security_groups": ["sg-3"]}, {}, "security_groups sg-3 instead of sg-1, sg-2 (i-1)"),
+        # Where none is asked for, whatever there is will do.
+        ({"security_groups": ["sg-3"]}, {"security_groups": []}, ""),
+        ({"placement_group": "old"}, {}, "placement_group old instead of none (i-1)"),
+        ({}, {"placement_group": "new"}, "placement_group none instead of new (i-1)"),
+        ({}, {"key_name": "new"}, "key_name none instead of new (i-1)"),
+        ({"key_name": "old"}, {}, ""),
+        (
+            {"instance_profile": "arn:x/old"},
+            {"instance_profile": "new"},
+            "instance_profile arn:x/old instead of new (i-1)",
+        ),
+        ({"instance_profile": "arn:x/old"}, {}, ""),
+        (
+            {},
+            {"volumes": [{"device_name": "/dev/sdb", "size": 8}]},
+            "volume /dev/sdb: no volume instead of size=8 (i-1)",
+        ),
+        ({"volumes": []}, {"volumes": [{"device_name": "/dev/sdb", "size": 8}]}, ""),
+    ],
+)
+def test_what_is_told_of_each_option(changes: dict[str, Any], asked: dict[str, Any], said: str) -> None:
+    assert found(node(1, **changes), **asked) == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("option", "field", "has", "wanted"),
+    [
+        ("size", "Size", 8, 9),
+        ("type", "VolumeType", "gp2", "gp3"),
+        ("iops", "Iops", 3000, 4000),
+        ("throughput", "Throughput", 125, 500),
+    ],
+)
+def test_each_property_of_a_volume_by_its_own_device(option: str, field: str, has: Any, wanted: Any) -> None:
+    shown = [
+        {field: wanted, "Attachments": [{"InstanceId": "i-1", "Device": "/dev/sda1"}]},
+        {field: has, "Attachments": [{"InstanceId": "i-1", "Device": "/dev/sdb"}]},
+        {field: has},
+    ]
+    asked = {**ASKED, "volumes": [{option: wanted}, {"device_name": "/dev/sdb", option: wanted}]}
+    told = [str(item) for item in differences([node(1)], asked, LAYOUT, shown)]
+    assert told == [f"volume /dev/sdb: {option}={has} instead of {option}={wanted} (i-1)"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "asked", "binding"),
+    [
+        ({"placement_group": "old"}, {}, True),
+        ({"security_groups": ["sg-3"]}, {}, True),
+        ({}, {"instance_profile": "new"}, False),
+        ({}, {"volumes": [{"device_name": "/dev/sdb", "size": 8}]}, False),
+    ],
+)
+def test_what_keeps_new_nodes_from_those_that_are_there(
+    changes: dict[str, Any], asked: dict[str, Any], binding: bool
+) -> None:
+    """How near they are to each other, and whether traffic passes; the rest may be different."""
+    told = differences([node(1, **changes)], {**ASKED, **asked}, LAYOUT, [])
+    if not binding:
+        check_growth(told, "bert")
+        return
+    with pytest.raises(TrainiumError, match="and new nodes beside them would not fit; ask for what the nodes have"):
+        check_growth(told, "bert")
