@@ -68,3 +68,49 @@ def test_what_it_refuses_and_warns_of(cloud: Account) -> None:
     assert "carries no tag trainium:cluster" in run(cloud, name="theirs", state="absent")["msg"]
     assert run(cloud, name="hers", owner="ann")["changed"]
     assert "belongs to ann, and you are bob" in run(cloud, name="hers", owner="bob", state="absent")["msg"]
+
+
+def test_what_is_shown_is_what_is_there(cloud: Account) -> None:
+    image = cloud.image
+    first = run(cloud, image_id=image, interface_layout="none")
+    assert (first["efa_interface_count"], first["version"], first["diff"]["before"]) == (0, 1, {})
+    (there,) = cloud.ec2.describe_launch_templates()["LaunchTemplates"]
+    shown = first["launch_template"]
+    assert first["launch_template_id"] == shown["launch_template_id"] == there["LaunchTemplateId"]
+    assert (shown["name"], shown["version"], shown["data"]["ImageId"]) == ("bert-trn", 1, image)
+    tags = {"trainium:cluster": "bert", "trainium:role": "compute"}
+    assert shown["tags"] == tags == {tag["Key"]: tag["Value"] for tag in there["Tags"]}
+    cloud.api.clear_calls()
+    foreseen = run(cloud, check=True, image_id=image, interface_layout="none", tags={"team": "speech"})
+    assert cloud.api.writes() == []
+    # What is launched has the tag as well, so that it is another version.
+    tagged = run(cloud, image_id=image, interface_layout="none", tags={"team": "speech"})
+    assert tagged["launch_template"] == foreseen["launch_template"]
+    assert (tagged["version"], tagged["launch_template"]["tags"]) == (2, {**tags, "team": "speech"})
+    assert tagged["diff"]["before"] == shown
+    (call,) = cloud.api.calls("CreateTags")
+    sent = [call["parameters"][name] for name in ("ResourceId.1", "Tag.1.Key", "Tag.1.Value")]
+    assert sent == [there["LaunchTemplateId"], "team", "speech"]
+    gone = run(cloud, check=True, state="absent")
+    assert (gone["changed"], gone["launch_template"], gone["version"], gone["launch_template_id"]) == (True, {}, 0, "")
+    assert len(cloud.ec2.describe_launch_templates()["LaunchTemplates"]) == 1
+
+
+def test_somebody_who_made_another_version_is_not_in_the_way(cloud: Account) -> None:
+    """The next version is one on top of theirs, and becomes the default."""
+    run(cloud)
+    theirs = {"InstanceType": "m5.large"}
+    cloud.ec2.create_launch_template_version(LaunchTemplateName="bert-trn", LaunchTemplateData=theirs)
+    assert not run(cloud)["changed"]
+    changed = run(cloud, volumes=[{"size": 600}])
+    assert (changed["changed"], changed["version"]) == (True, 3)
+    assert [version["DefaultVersion"] for version in versions(cloud)] == [False, False, True]
+    assert not run(cloud, volumes=[{"size": 600}])["changed"]
+
+
+def test_in_check_mode_an_earlier_task_may_make_the_group(cloud: Account) -> None:
+    found = run(cloud, check=True, security_groups=[""])
+    assert (found["changed"], found.get("failed")) == (True, None)
+    assert "security_groups is empty; EFA needs one" in run(cloud, security_groups=[""])["msg"]
+    assert "instance_type is missing; name one such as trn1.32xlarge" in run(cloud, instance_type="")["msg"]
+    assert "does not exist or is not shared" in run(cloud, image_id="ami-0123456789abcdef0")["msg"]
