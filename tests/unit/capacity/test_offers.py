@@ -150,7 +150,7 @@ def test_an_offering_is_told_with_its_whole_price_and_that_of_an_hour() -> None:
     assert (told["price_total"], told["price_per_hour"], told["count"]) == (480.0, 20.0, 4)
     assert (told["starts_at"], told["ends_at"]) == ("2026-11-28T12:00:00Z", "2026-11-29T12:00:00Z")
     # Those that begin soon are some hours shorter, and all of them may be longer than a day.
-    for hours, by_hour in ((22.5, 480 / 22.5), (1.5, 320.0), (48, 10.0), (182 * 24, 480 / 4368)):
+    for hours, by_hour in ((22.5, 480 / 22.5), (1.5, 320.0), (1, 480.0), (48, 10.0), (182 * 24, 480 / 4368)):
         start = NOW + timedelta(days=2)
         block = offering(StartDate=start, EndDate=start + timedelta(hours=hours))
         (told,) = offers.options([found(blocks=[block])], WANTED._replace(markets=frozenset(["capacity-block"])))
