@@ -82,3 +82,61 @@ def test_a_client_fits_the_version_of_the_file_system(
 @pytest.mark.parametrize(("kernel", "versions"), [(NEW, ("2.10", "2.15")), (OLD, ("2.12",))])
 def test_an_old_client_serves_old_versions(kernel: str, versions: tuple[str, ...]) -> None:
     assert plan("Amazon", "2", kernel, versions=versions).method == "extras"
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "oldest", "older", "method"),
+    [
+        ("Amazon", "2023", "6.1.79-99.167.amzn2023", "6.1.79-99.166.amzn2023", "dnf"),
+        ("Amazon", "2", "5.10.144-127.601.amzn2", "5.10.144-127.600.amzn2", "extras"),
+        ("Amazon", "2", "5.4.214-120.368.amzn2", "5.4.214-120.367.amzn2", "extras"),
+        ("Amazon", "2", "4.14.294-220.533.amzn2", "4.14.294-220.532.amzn2", "extras"),
+    ],
+)
+def test_each_line_of_kernels_has_an_oldest_that_there_is_the_client_for(
+    system: str, version: str, oldest: str, older: str, method: str
+) -> None:
+    """The guide of FSx for Lustre, "Installing the Lustre client"; there is 2.10 for older ones of Amazon Linux 2."""
+    assert plan(system, version, oldest).method == method
+    assert plan(system, version, oldest, "", "PERSISTENT_2").release in ("", "lustre")
+    with pytest.raises(TrainiumError, match="kernel"):
+        plan(system, version, older, "", "PERSISTENT_2")
+
+
+@pytest.mark.parametrize(
+    ("build", "release"), [("70", "9.0"), ("362", "9.3"), ("427", "9.4"), ("503", "9.5"), ("570", "9.6"), ("611", "9")]
+)
+@pytest.mark.parametrize("system", ["Rocky", "RedHat", "AlmaLinux"])
+def test_each_minor_release_of_enterprise_linux_has_a_folder(system: str, build: str, release: str) -> None:
+    client = plan(system, "9.1", f"5.14.0-{build}.1.1.el9.x86_64")
+    assert client == Client("yum", ["kmod-lustre-client", "lustre-client"], release)
+    with pytest.raises(TrainiumError, match=r"boot one of 5\.14\.0-611, -570, -503"):
+        plan(system, "9.1", f"5.15.0-{build}.1.1.el9.x86_64")
+
+
+@pytest.mark.parametrize(
+    ("installed", "kind", "fits"),
+    [
+        ("2.10.0", "SCRATCH_1", True),
+        ("2.9.9", "SCRATCH_1", False),
+        ("2.10.0", "SCRATCH_2", True),
+        ("2.9.9", "SCRATCH_2", False),
+        ("2.10.0", "PERSISTENT_1", True),
+        ("2.9.9", "PERSISTENT_1", False),
+        ("2.12.0", "PERSISTENT_2", True),
+        ("2.11.9", "PERSISTENT_2", False),
+        ("2.9.9", "OF_TOMORROW", False),
+    ],
+)
+def test_the_oldest_client_of_each_deployment_type(installed: str, kind: str, fits: bool) -> None:
+    if fits:
+        assert plan("Amazon", "2", NEW, installed, kind).method == "none"
+        return
+    with pytest.raises(TrainiumError, match=r"too old .*upgrade the client or the image\.$"):
+        plan("Amazon", "2", NEW, installed, kind)
+
+
+def test_a_client_that_is_installed_serves_every_version_that_goes_with_it() -> None:
+    assert plan("Amazon", "2", NEW, "2.12.8", versions=("2.10", "2.12", "2.15")).method == "none"
+    with pytest.raises(TrainiumError, match="too new"):
+        plan("Amazon", "2", NEW, "2.13.0", versions=("2.15", "2.10"))
