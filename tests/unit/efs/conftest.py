@@ -14,9 +14,9 @@ from botocore.stub import ANY, Stubber
 from tests.unit.efs import test_plan
 from tests.unit.efs.test_plan import item, subnet
 
+MAKE: Any = boto3.client
 KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
-EFS: Any = boto3.client("efs", region_name="us-west-2", **KEYS)
-EC2: Any = boto3.client("ec2", region_name="us-west-2", **KEYS)
+EFS, EC2 = (MAKE(service, region_name="us-west-2", **KEYS) for service in ("efs", "ec2"))
 # What every answer of EFS has, and what nobody looks at.
 ALWAYS: dict[str, Any] = {
     "OwnerId": "123456789012",
@@ -73,10 +73,8 @@ class Efs:
         self._says("describe_mount_target_security_groups", answer, MountTargetId=target)
 
     def makes(self, error: str = "", **asked: Any) -> None:
-        wanted = {
-            **{"CreationToken": ANY, "PerformanceMode": "generalPurpose", "Encrypted": True},
-            **{"ThroughputMode": "elastic", "Tags": ANY, **asked},
-        }
+        usual = {"CreationToken": ANY, "PerformanceMode": "generalPurpose", "Encrypted": True, "Tags": ANY}
+        wanted = {**usual, "ThroughputMode": "elastic", **asked}
         self._says("create_file_system", error or known(LifeCycleState="creating"), **wanted)
 
     def changes(self, error: str = "", **asked: Any) -> None:

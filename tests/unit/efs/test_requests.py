@@ -53,10 +53,9 @@ def test_only_what_is_provisioned_is_shown_as_such() -> None:
 
 
 def test_a_mount_target_as_asked_for() -> None:
-    assert efs.attaching("fs-1", "subnet-1", {"security_groups": ["sg-2", "sg-1"]}) == {
-        **{"FileSystemId": "fs-1", "SubnetId": "subnet-1"},
-        "SecurityGroups": ["sg-2", "sg-1"],
-    }
+    where = {"FileSystemId": "fs-1", "SubnetId": "subnet-1"}
+    groups = ["sg-2", "sg-1"]
+    assert efs.attaching("fs-1", "subnet-1", {"security_groups": groups}) == {**where, "SecurityGroups": groups}
     # EFS takes the default group of the VPC.
     assert "SecurityGroups" not in efs.attaching("fs-1", "subnet-1", {"security_groups": []})
 
@@ -65,10 +64,9 @@ def test_what_only_describing_tells() -> None:
     shown = target("b", IpAddress="10.0.0.9", SecurityGroups=["sg-2", "sg-1"], LifeCycleState="creating")
     found = efs.file_system_of(item(), [shown, target("a")])
     assert [one["availability_zone"] for one in found["mount_targets"]] == ["a", "b"]
-    assert found["mount_targets"][1] == {
-        **{"mount_target_id": "fsmt-b", "subnet_id": "subnet-b", "vpc_id": "vpc-1", "availability_zone": "b"},
-        **{"ip_address": "10.0.0.9", "lifecycle": "creating", "security_groups": ["sg-1", "sg-2"]},
-    }
+    ids = {"mount_target_id": "fsmt-b", "subnet_id": "subnet-b", "vpc_id": "vpc-1", "availability_zone": "b"}
+    how = {"ip_address": "10.0.0.9", "lifecycle": "creating", "security_groups": ["sg-1", "sg-2"]}
+    assert found["mount_targets"][1] == {**ids, **how}
     assert (found["arn"], found["encrypted"], found["lifecycle"]) == (ARN, True, "available")
     assert found["mount_source"] == "fs-1.efs.us-west-2.amazonaws.com:/"
     assert found["kms_key_id"].endswith(":key/k1") and found["tags"]["Name"] == "data"

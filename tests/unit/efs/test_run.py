@@ -78,7 +78,7 @@ def test_a_new_one_takes_mount_targets_when_it_is_there(api: Efs) -> None:
 def test_check_mode_only_looks(api: Efs) -> None:
     api.lists()
     api.subnets(**SUBNETS)
-    wanted = {"throughput_mode": "provisioned", "provisioned_throughput": 64}
+    wanted: Result = {"throughput_mode": "provisioned", "provisioned_throughput": 64}
     result = run(api, check=True, subnets=list(SUBNETS), security_groups=["sg-0000000b", "sg-0000000a"], **wanted)
     assert (result["changed"], result["file_system_id"], result["mount_source"]) == (True, "", "")
     made = result["file_system"]
@@ -119,7 +119,7 @@ def test_changes_in_their_order(api: Efs) -> None:
     api.targets(target("a"), target("b"))
     for zone in "ab":
         api.groups(f"fsmt-0000000{zone}", "sg-0000000b")
-    change = {"throughput_mode": "bursting", "security_groups": ["sg-0000000b"], "tags": {"team": "text"}}
+    change: Result = {"throughput_mode": "bursting", "security_groups": ["sg-0000000b"], "tags": {"team": "text"}}
     result = run(api, subnets=list(SUBNETS), **change)
     assert (result["changed"], result["detached"]) == (True, ["fsmt-0000000b"])
 
@@ -256,7 +256,7 @@ def test_the_limits_of_throughput(api: Efs, code: str, said: str) -> None:
     api.targets()
     api.shows(known())
     api.changes(code, ThroughputMode="provisioned", ProvisionedThroughputInMibps=64.0)
-    wanted = {"throughput_mode": "provisioned", "provisioned_throughput": 64}
+    wanted: Result = {"throughput_mode": "provisioned", "provisioned_throughput": 64}
     with pytest.raises(TrainiumError, match=said):
         run(api, **wanted)
     if code == "ThroughputLimitExceeded":
