@@ -84,10 +84,11 @@ def test_where_there_is_no_template_yet_every_zone_will_do(groups: Groups) -> No
     assert groups.run(check=True, single_zone=True)["changed"] is True
     groups.api.group(None)
     assert groups.run(check=True, single_zone=True, subnets=[], launch_template=None)["changed"] is True
-    for option, value in (("subnets", [""]), ("node_role_arn", "")):
+    lacking: list[dict[str, Any]] = [{"subnets": [""]}, {"node_role_arn": ""}]
+    for change in lacking:
         groups.api.group(None)
-        with pytest.raises(TrainiumError, match=f"{option} is empty; a new node group needs it"):
-            groups.run(**{option: value})
+        with pytest.raises(TrainiumError, match=f"{next(iter(change))} is empty; a new node group needs it"):
+            groups.run(**change)
 
 
 def test_a_reservation_lies_in_one_zone(groups: Groups) -> None:

@@ -227,7 +227,7 @@ def test_a_mode_that_knows_no_entries(clusters: Clusters) -> None:
     clusters.api.cluster(old)
     assert clusters.run()["changed"] is False
     clusters.api.cluster(old)
-    mode = {"authentication_mode": "API_AND_CONFIG_MAP"}
+    mode: Result = {"authentication_mode": "API_AND_CONFIG_MAP"}
     result = clusters.run(check=True, admins=[ML], **mode)
     assert (result["updated"], result["cluster"]["admins"]) == (["authentication mode"], [ML])
     with pytest.raises(TrainiumError, match="admins has 'ml', which is no ARN"):

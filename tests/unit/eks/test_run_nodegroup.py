@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan_nodegroup as planner
@@ -32,7 +34,7 @@ def test_what_is_as_wanted_is_looked_at_twice(groups: Groups) -> None:
 def test_changes_come_one_after_the_other(groups: Groups) -> None:
     sizes = {"minSize": 1, "desiredSize": 3, "maxSize": 3}
     version = {"releaseVersion": "2"}
-    more = {"count": 3, "release_version": "2", "replace_nodes": True, "tags": {"team": "text"}}
+    more: dict[str, Any] = {"count": 3, "release_version": "2", "replace_nodes": True, "tags": {"team": "text"}}
     groups.api.group(known())
     groups.api.says("eks", "tag_resource", {}, resourceArn=GROUP["nodegroupArn"], tags={"team": "text"})
     groups.changes("config", scalingConfig=sizes)
@@ -53,7 +55,7 @@ def test_changes_come_one_after_the_other(groups: Groups) -> None:
 
 
 def test_a_group_without_nodes_is_made_as_wanted_first(groups: Groups) -> None:
-    none = {"scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 3}}
+    none: dict[str, Any] = {"scalingConfig": {"minSize": 0, "desiredSize": 0, "maxSize": 3}}
     groups.api.group(known(**none))
     groups.changes("version", releaseVersion="2")
     groups.done("version")
