@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.modules import efs_file_system
 
-from tests.unit.efs.conftest import Efs, known
+from tests.unit.efs.stubbed import Efs, known
 from tests.unit.in_aws import Module
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 
-from tests.unit.efs.conftest import Efs, known, target
+from tests.unit.efs.stubbed import Efs, known, target
 from tests.unit.efs.test_run import run
 
 KEEP = {"trainium:keep": "true"}

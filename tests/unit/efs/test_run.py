@@ -9,7 +9,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.plan import creation_token
 from ansible_collections.trainium.cluster.plugins.module_utils._efs.run import EfsFileSystem
 
-from tests.unit.efs.conftest import Efs, known, target
+from tests.unit.efs.stubbed import Efs, known, target
 from tests.unit.efs.test_plan import PARAMS
 
 Result = dict[str, Any]

@@ -13,7 +13,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._efs.run_teardown
     EfsOf,
 )
 
-from tests.unit.efs.conftest import Efs, known, target
+from tests.unit.efs.stubbed import Efs, known, target
 
 MINE = {"trainium:owner": "me"}
 KEEP = {"trainium:keep": "true"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.modules import fsx_lustre
 
-from tests.unit.fsx.conftest import ID, Fsx, known
+from tests.unit.fsx.stubbed import ID, Fsx, known
 from tests.unit.in_aws import Module
 
 

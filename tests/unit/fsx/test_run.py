@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run import FsxLustre
 
-from tests.unit.fsx.conftest import ID, Fsx, known
+from tests.unit.fsx.stubbed import ID, Fsx, known
 from tests.unit.fsx.test_plan import PARAMS, action
 
 OTHER = "fs-0a1b2c3d4e5f60011"
@@ -228,3 +228,15 @@ def test_what_is_not_the_owner_s(api: Fsx) -> None:
     # A stack's goes with that.
     api.lists(known(more=STACK))
     assert run(api, check=True)["file_system_id"] == ""
+
+
+def test_empty_text_as_roles_pass_it_is_not_given(api: Fsx) -> None:
+    api.lists(known())
+    empty: Result = dict.fromkeys(("owner", "subnet_id", "kms_key_id", "import_path", "export_path"), "")
+    assert run(api, **empty)["changed"] is False
+    # Without a name all of the cluster goes.
+    api.lists(known(), known(FileSystemId=OTHER, more={"Name": "other"}))
+    assert run(api, check=True, state="absent", name="")["deleted"] == [ID, OTHER]
+    api.lists()
+    api.makes(known(Lifecycle="CREATING"))
+    assert run(api, cluster_name="", wait=False)["changed"] is True

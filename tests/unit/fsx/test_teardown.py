@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run_teardown import FILE_SYSTEMS, UNMARKED, FsxOf
 
-from tests.unit.fsx.conftest import ARN, ID, Fsx, known
+from tests.unit.fsx.stubbed import ARN, ID, Fsx, known
 
 MINE = {"trainium:owner": "me"}
 STACK = {"aws:cloudformation:stack-name": "c1"}
