@@ -6,12 +6,12 @@ from typing import Any
 
 import boto3
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import policy_arn
 from ansible_collections.trainium.cluster.plugins.modules import eks_cluster, eks_nodegroup
 from botocore.stub import Stubber
 
 from tests.unit.eks.conftest import KEYS, MAKE, Aws
 from tests.unit.eks.test_described import CLUSTER, GROUP
-from tests.unit.eks.test_run import policy_arn
 from tests.unit.in_aws import Module
 
 ACCOUNT = "123456789012"

@@ -7,68 +7,10 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan as planner
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.access import policy_arn
-from ansible_collections.trainium.cluster.plugins.module_utils._eks.run import EksCluster
 
+from tests.unit.eks.clusters import ME, ML, OPS, PARAMS, Clusters, Result, known
 from tests.unit.eks.conftest import Aws
 from tests.unit.eks.test_described import CLUSTER
-
-Result = dict[str, Any]
-ME, ML, OPS = (f"arn:aws:iam::123456789012:user/{name}" for name in ("me", "ml", "ops"))
-PARAMS: Result = {
-    "name": "bert",
-    "state": "present",
-    "version": "",
-    "role_arn": CLUSTER["roleArn"],
-    "subnets": ["subnet-1", "subnet-2"],
-    "public_access_cidrs": ["192.0.2.0/24", "10.0.0.0/8"],
-    "authentication_mode": None,
-    "admins": None,
-    "admit_caller": False,
-    "wait": True,
-    "wait_timeout": 60,
-}
-TAGS = {"trainium:cluster": "bert"}
-
-
-def known(**changes: Any) -> Result:
-    return {**CLUSTER, "health": {"issues": []}, "deletionProtection": False, **changes}
-
-
-class Hurried(EksCluster):
-    """Its time is over after one look."""
-
-    def _left(self) -> float:
-        return 0.0
-
-
-class Clusters:
-    def __init__(self, api: Aws) -> None:
-        self.api, self.warned = api, list[str]()
-
-    def run(self, check: bool = False, caller: tuple[str, bool] = (ME, True), **changes: Any) -> Result:
-        return Hurried(self.api.eks, {**PARAMS, **changes}, check, self.warned.append, lambda: caller).run()
-
-    def entry(self, principal: str, tags: Result | None = None, admin: bool = True, scope: str = "cluster") -> None:
-        named = {"clusterName": "bert", "principalArn": principal}
-        self.api.says("eks", "describe_access_entry", {"accessEntry": {"tags": tags or {}}}, **named)
-        given = [{"policyArn": policy_arn(principal), "accessScope": {"type": scope}}] if admin else []
-        self.api.says("eks", "list_associated_access_policies", {"associatedAccessPolicies": given}, **named)
-
-    def entries(self, *principals: str) -> None:
-        self.api.says("eks", "list_access_entries", {"accessEntries": list(principals)}, clusterName="bert")
-
-    def admits(self, principal: str, role: str = "") -> None:
-        named = {"clusterName": "bert", "principalArn": principal}
-        if role:
-            tags = {"trainium:cluster": "bert", "trainium:role": role}
-            self.api.says("eks", "create_access_entry", {"accessEntry": {}}, **named, tags=tags)
-        given = {"policyArn": policy_arn(principal), "accessScope": {"type": "cluster"}}
-        self.api.says("eks", "associate_access_policy", {}, **named, **given)
-
-    def changes(self, number: str, **request: Any) -> None:
-        operation = "update_cluster_version" if "version" in request else "update_cluster_config"
-        self.api.says("eks", operation, {"update": {"id": number}}, name="bert", **request)
 
 
 @pytest.fixture
@@ -84,6 +26,10 @@ def test_what_is_as_wanted_is_looked_at_twice(clusters: Clusters) -> None:
     assert result["cluster"] == {**planner.cluster_of(known()), "admins": []}
     assert result["diff"]["before"] == result["diff"]["after"] and result["diff"]["after"]["admins"] == []
     assert "status" not in result["diff"]["after"]
+    # Empty text, as roles pass it, is not given.
+    empty: Result = dict.fromkeys(("version", "role_arn", "support", "authentication_mode"), "")
+    clusters.api.cluster(known())
+    assert clusters.run(check=True, **empty)["diff"] == result["diff"]
 
 
 def test_changes_one_after_the_other_each_waited_for(clusters: Clusters) -> None:

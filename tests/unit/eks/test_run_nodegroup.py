@@ -128,3 +128,12 @@ def test_what_goes(groups: Groups) -> None:
         groups.api.group(known(tags={"trainium:cluster": "gpt"}))
         with pytest.raises(TrainiumError, match="the node group trn belongs to the cluster gpt"):
             groups.run(state=state)
+
+
+def test_empty_text_as_roles_pass_it_is_not_given(groups: Groups) -> None:
+    texts = ("node_role_arn", "ami_type", "capacity_type", "release_version", "version")
+    empty: dict[str, Any] = dict.fromkeys(texts, "")
+    groups.api.group(known())
+    result = groups.run(check=True, **empty, launch_template={"id": "", "version": ""})
+    assert result["changed"] is False and result["nodegroup"] == planner.group_of(known())
+    assert result["diff"]["before"] == result["diff"]["after"]
