@@ -160,6 +160,14 @@ def test_what_FSx_changes(there: dict[str, Any], change: dict[str, Any]) -> None
         ({}, {"auto_import_policy": "NEW"}, "fs-1 is not linked to a bucket"),
         ({}, {"import_path": "s3://bucket"}, "fs-1 has import_path none, not s3://bucket"),
         ({}, {"subnet_id": "subnet-2"}, "fs-1 has subnet_id subnet-1, not subnet-2"),
+        ({}, {"storage_type": "HDD"}, "fs-1 has storage_type SSD, not HDD, which FSx cannot change"),
+        ({}, {"drive_cache": "READ"}, "fs-1 has drive_cache NONE, not READ"),
+        ({}, {"export_path": "s3://bucket"}, "fs-1 has export_path none, not s3://bucket"),
+        (
+            {"lustre": {"CopyTagsToBackups": True}},
+            {"copy_tags_to_backups": False},
+            "copy_tags_to_backups true, not false",
+        ),
         ({"FileSystemTypeVersion": "2.15"}, {"file_system_version": "2.9"}, "version=2.9 is lower"),
         (
             {"lustre": {"DataRepositoryConfiguration": {"ImportPath": "s3://b"}}},
