@@ -238,3 +238,11 @@ def test_what_a_new_group_is_made_with() -> None:
     after = groups.predicted({**NODES, "tags": {"a": "b"}, "labels": None}, again, groups.group_of(GROUP))
     assert (after["labels"], after["tags"], after["status"]) == ({}, {"a": "b", "trainium:cluster": "bert"}, "")
     assert after["launch_template"] == {"id": "lt-1", "version": "3"} and after["max_unavailable"] == 2
+
+
+def test_a_group_that_does_not_say_how_it_is_updated_loses_one_node_at_a_time() -> None:
+    old = groups.group_of({**GROUP, "updateConfig": None})
+    plan = groups.plan_group(old, NODES)
+    assert plan.config == {"updateConfig": {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}}
+    assert groups.predicted(NODES, plan, old)["max_unavailable"] == 1
+    assert groups.predicted(NODES, groups.plan_group(None, NODES), None)["max_unavailable"] == 1
