@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,17 @@ def test_docker_makes_one_image_and_speaks_english(machine: Machine) -> None:
     machine.does(f'echo "$BUILDX_NO_DEFAULT_ATTESTATIONS $LC_ALL" > {machine.folder}/environment')
     machine.make()
     assert (machine.folder / "environment").read_text() == "1 C\n"
+
+
+def test_it_is_told_how_far_it_is(machine: Machine) -> None:
+    told: list[tuple[object, ...]] = []
+
+    class Told(Progress):
+        def report(self, what: str, done: int, total: int, missing: Sequence[str] = (), note: str = "") -> None:
+            told.append((done, total, *missing))
+
+    build.make(job(), machine.name, lambda _region: "secret", Told())
+    assert told == [(1, 3, "build"), (2, 3, "push"), (3, 3)]
 
 
 def test_what_is_built_from_lies_in_the_context(machine: Machine) -> None:
