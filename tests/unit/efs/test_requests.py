@@ -181,3 +181,8 @@ def test_what_is_to_go_is_named_and_not_told_to_be_kept(state: str) -> None:
     for keep in (True, False):
         with pytest.raises(TrainiumError, match=f"as state={state} says what becomes of the data"):
             checks.check_arguments({**given, "keep": keep})
+
+
+def test_a_tag_that_is_too_long_is_told_by_whom() -> None:
+    with pytest.raises(TrainiumError, match="is too long for EFS; a key has at most 128 characters, a value 256"):
+        checks.check_arguments({**PARAMS, "wait_timeout": 60, "tags": {129 * "k": "v"}})

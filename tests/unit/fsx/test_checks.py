@@ -191,3 +191,8 @@ def test_disks_grow_by_the_step_of_their_throughput() -> None:
     assert plan(disk, storage_capacity=12000).update == {"storage_capacity": 12000}
     with pytest.raises(TrainiumError, match="a multiple of 6000"):
         plan(disk, storage_capacity=7800)
+
+
+def test_a_tag_that_is_too_long_is_told_by_whom() -> None:
+    with pytest.raises(TrainiumError, match="is too long for FSx; a key has at most 128 characters, a value 256"):
+        checks.check_arguments({**GIVEN, "tags": {"team": 257 * "v"}})
