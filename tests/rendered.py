@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from configparser import RawConfigParser
 from functools import cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
+from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.template import Templar, trust_as_template
 
 ROLES = Path(__file__).parents[1] / "roles"
@@ -20,9 +21,18 @@ FACTS = {
 
 
 @cache
-def _plugins() -> None:
-    """Lookups and filters are found."""
+def plugins() -> None:
+    """Lookups and filters are found, those of the collection also where a test has imported it before."""
+    # Of a collection of which a test has imported a part already, Ansible finds no filters.
+    folder = ROLES.parent / "plugins/filter"
+    package = "ansible_collections.trainium.cluster.plugins.filter"
+    modules = [importlib.import_module(f"{package}.{file.stem}") for file in sorted(folder.glob("*.py"))]
     init_plugin_loader()
+    filter_loader.get("ansible.builtin.quote")
+    for module in modules:
+        for name, function in module.FilterModule().filters().items():
+            full = f"trainium.cluster.{name}"
+            filter_loader._cached_non_collection_wrappers[full] = filter_loader._wrap_func(full, full, function)
 
 
 def evaluated(role: str, expression: str, **given: Any) -> Any:
@@ -39,7 +49,7 @@ def evaluated(role: str, expression: str, **given: Any) -> Any:
         "inventory_hostname": "n1",
         "role_path": str(ROLES / role),
     }
-    _plugins()
+    plugins()
     templar = Templar(DataLoader(), variables={**trusted, **common, **given})
     return templar.template(trust_as_template("{{ " + expression + " }}"))
 

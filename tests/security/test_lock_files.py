@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
+
+from tests import rendered
 
 ROLES = Path(__file__).parents[2] / "roles"
 LOCKS = [*sorted(ROLES.glob("*/files/*.lock")), *sorted(ROLES.parent.glob("requirements-*.lock"))]
@@ -22,7 +23,7 @@ LINE = rf"[a-z0-9][a-z0-9._-]*==[^ ;]+{MARKER}( +--hash=sha256:[0-9a-f]{{64}})+ 
 @pytest.fixture(autouse=True, scope="module")
 def plugins() -> None:
     """Lookups are found."""
-    init_plugin_loader()
+    rendered.plugins()
 
 
 def variables(role: str, **given: Any) -> dict[str, Any]:

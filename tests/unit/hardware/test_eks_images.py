@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.eks_images import (
     IMAGES,
+    ImageRelease,
     check_release,
     release_for,
 )
@@ -70,3 +73,46 @@ def test_newer_images_are_for_newer_sdks_and_the_table_is_in_order() -> None:
     assert [image.first for image in IMAGES] == sorted((image.first for image in IMAGES), reverse=True)
     drivers = [numbers(image.driver) for image in IMAGES]
     assert drivers == sorted(drivers, reverse=True)
+
+
+def test_no_day_belongs_to_two_images_and_patches_only_grow() -> None:
+    for newer, older in zip(IMAGES, IMAGES[1:]):
+        assert older.first <= older.last < newer.first <= newer.last
+        # A version of Kubernetes that EKS has taken up stays for longer than these, and its patches are counted on.
+        assert set(older.patches) <= set(newer.patches)
+        assert all(newer.patches[version] >= patch for version, patch in older.patches.items())
+    for image in IMAGES:
+        assert all(re.fullmatch(r"20\d{6}", day) for day in (image.first, image.last))
+        assert re.fullmatch(r"2\.\d+\.\d+\.0", image.driver)
+        assert all(re.fullmatch(r"1\.3\d", version) for version in image.patches)
+
+
+@pytest.mark.parametrize("image", IMAGES, ids=lambda image: image.last)
+def test_a_driver_is_in_all_releases_from_its_first_to_its_last(image: ImageRelease) -> None:
+    kubernetes = min(image.patches)
+    for day in (image.first, image.last):
+        found = drivers_refused(f"{kubernetes}.1-{day}", kubernetes)
+        assert found <= {image.driver} and found
+    before = f"{int(image.first) - 1}"
+    assert image.driver not in drivers_refused(f"{kubernetes}.1-{before}", kubernetes)
+
+
+def drivers_refused(release: str, kubernetes: str) -> set[str]:
+    """The drivers that are said to be in a release, by all SDKs that it does not fit."""
+    found = set()
+    for sdk in (one.sdk for one in RELEASES):
+        try:
+            check_release(release, sdk, kubernetes)
+        except NeuronSdkError as error:
+            found.add(str(error).split(", and the runtime")[0].rsplit(" ", 1)[-1])
+    return found
+
+
+def test_nothing_is_advised_for_a_kubernetes_without_images() -> None:
+    with pytest.raises(NeuronSdkError, match=r"\(there is none for this version\): take another"):
+        release_for("2.29.1", "1.99")
+    with pytest.raises(NeuronSdkError, match=r"does not work with it: take another neuron_sdk_version$"):
+        check_release("1.99.1-20260714", "2.29.1", "1.99")
+    with pytest.raises(NeuronSdkError, match=r"driver 2\.24\.7\.0 in 20251217\): take another") as caught:
+        release_for("2.33.0", "1.33")
+    assert "driver 2.29.0.0 in 20260714; driver 2.28.0.0 in 20260625; " in str(caught.value)

@@ -72,18 +72,30 @@ def test_the_job_script_counts_both_forms(form: str) -> None:
     assert counted_by_the_job_script(printed(16, 2, form)) == 32
 
 
-def test_the_job_script_does_not_go_on_with_nothing() -> None:
+@pytest.mark.parametrize("text", ["no device", "[]", '[{"nc_count": 0}]'])
+def test_the_job_script_does_not_go_on_with_nothing(text: str) -> None:
     ended = subprocess.run(
-        [sys.executable, str(Path(neuron_ls.__file__))], input="no device", capture_output=True, text=True, check=False
+        [sys.executable, str(Path(neuron_ls.__file__))], input=text, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
     assert "neuron-ls shows no NeuronCore on this node" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize("text", ["", "no device", "{}", '{"a": 1}', '[{"neuron_device": 0}]', "[1]", "null"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "no device", "{}", '{"a": 1}', '{"a": ""}', '{"a": {}}', '""', "0", '[{"neuron_device": 0}]', "[1]", "null"],
+)
 def test_what_is_no_answer(text: str) -> None:
     assert neuron_ls.devices_of(text) is None
+
+
+def test_a_list_without_an_entry_is_an_answer() -> None:
+    """A node whose driver found no device."""
+    assert neuron_ls.devices_of("[]") == []
+    assert neuron_ls.devices_of('{"mlas": [], "instance_type": ""}') == []
+    # Beside one that has some, it is of something else.
+    assert neuron_ls.devices_of('{"others": [], "mlas": [{"nc_count": "2"}], "more": []}') == [2]
 
 
 def test_each_domain_is_one_interface() -> None:

@@ -8,11 +8,16 @@ from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk imp
     PACKAGES,
     NeuronSdkError,
     Request,
+    nearest,
     numbers,
     plan,
     torchvision_of,
 )
-from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import RELEASES, SYSTEMS
+from ansible_collections.trainium.cluster.plugins.module_utils._hardware.sdk_matrix import (
+    RELEASES,
+    SYSTEMS,
+    find_system,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,6 +132,61 @@ def test_the_matrix_is_in_order_and_its_drivers_fit_their_runtimes() -> None:
     for release in RELEASES:
         assert bool(release.torch) == bool(release.pythons[0])
         assert plan(Request(release.sdk, *UBUNTU, torch="")).packages["aws-neuronx-dkms"] == release.driver
+
+
+@pytest.mark.parametrize(
+    ("version", "parts"),
+    [
+        ("2.9.0.2", (2, 9, 0, 2)),
+        ("2.14.*", (2, 14, 0)),
+        ("3.12rc1", (3, 12)),
+        ("x.1", (0, 1)),
+        ("", (0,)),
+        ("10", (10,)),
+    ],
+)
+def test_a_version_as_numbers(version: str, parts: tuple[int, ...]) -> None:
+    assert numbers(version) == parts
+
+
+def test_a_torch_is_named_by_its_first_numbers_and_no_other_begins_with_them() -> None:
+    request = Request("2.29.1", *UBUNTU)
+    for wanted in ("2.9", "2.9.0", "2.9.0.2.13.26312", "latest"):
+        assert plan(request._replace(torch=wanted)).pip[0] == "torch-neuronx==2.9.0.2.13.26312"
+    for wanted in ("2.9.", "2.9.0.2.13.2", "9"):
+        assert "does not run on" in refusal("2.29.1", *UBUNTU, torch=wanted)
+
+
+def test_the_interpreter_is_judged_by_its_first_two_numbers() -> None:
+    for python in ("3.10", "3.10.0", "3.12", "3.12.11"):
+        assert plan(Request("2.29.1", *UBUNTU, python=python)).pip
+    for python in ("3.9.22", "3.13.0", "2.11"):
+        assert f"and the interpreter is {python}" in refusal("2.29.1", *UBUNTU, python=python)
+
+
+def test_the_nearest_release_is_advised_and_of_two_the_newer() -> None:
+    order = [release.sdk for release in RELEASES]
+    system = find_system(*UBUNTU)
+    assert system
+    everything = Request("", *UBUNTU, torch="")
+    # Whatever works is its own nearest; of what lies between two it is the newer, and beyond all it is the last.
+    assert [nearest(everything._replace(sdk=sdk), system) for sdk in order] == order
+    assert nearest(everything._replace(sdk="99.0.0"), system) == order[0]
+    assert nearest(everything._replace(sdk="2.0.0"), system) == order[-1]
+    between = f"{order[2]}.1"
+    assert nearest(everything._replace(sdk=between), system) == order[2]
+    working = [index for index, sdk in enumerate(order) if not fails(sdk)]
+    for wanted, sdk in enumerate(order):
+        near = nearest(Request(sdk, *UBUNTU), system)
+        assert near and abs(order.index(near) - wanted) == min(abs(index - wanted) for index in working)
+
+
+def fails(sdk: str) -> bool:
+    try:
+        plan(Request(sdk, *UBUNTU))
+    except NeuronSdkError:
+        return True
+    return False
 
 
 def test_torchvision_follows_pytorch() -> None:

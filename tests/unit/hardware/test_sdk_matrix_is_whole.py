@@ -76,4 +76,24 @@ def test_a_driver_that_needs_a_newer_runtime() -> None:
     driver, runtime = DRIVER_NEEDS_RUNTIME
     with pytest.raises(NeuronSdkError, match=f"needs aws-neuronx-runtime-lib {runtime} or newer, not 2.32.99"):
         with_versions(dkms=f"{driver}.0.0", runtime_lib="2.32.99")
+    with pytest.raises(NeuronSdkError, match=f"needs aws-neuronx-runtime-lib {runtime} or newer, not 2.32"):
+        with_versions(dkms=driver, runtime_lib="2.32")
     assert with_versions(dkms=f"{driver}.0.0", runtime_lib=f"{runtime}.0")
+    assert with_versions(dkms=driver, runtime_lib=runtime)["aws-neuronx-dkms"] == driver
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release.sdk)
+def test_a_runtime_of_a_release_takes_the_driver_of_that_release_and_none_before(release: Release) -> None:
+    versions = {"runtime_lib": release.runtime, "dkms": release.driver}
+    assert with_versions(**versions)["aws-neuronx-runtime-lib"] == release.runtime
+    major, minor = numbers(release.driver)[:2]
+    versions["dkms"] = f"{major}.{minor - 1}.99.0"
+    with pytest.raises(NeuronSdkError, match=f"set it to {release.driver} or newer in neuron_package_versions"):
+        with_versions(**versions)
+
+
+def test_a_runtime_older_than_all_releases_needs_the_oldest_driver() -> None:
+    oldest = RELEASES[-1]
+    assert with_versions(runtime_lib="2.1.0.0", dkms=oldest.driver)["aws-neuronx-dkms"] == oldest.driver
+    with pytest.raises(NeuronSdkError, match=f"set it to {oldest.driver} or newer"):
+        with_versions(runtime_lib="2.1.0.0", dkms="2.0.0.0")

@@ -12,6 +12,7 @@ import moto
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._hardware.instance_types import (
     TYPES,
+    family,
     has_efa,
     is_neuron,
 )
@@ -64,6 +65,32 @@ def test_whether_a_type_has_efa_is_known_for_sure_or_not_at_all() -> None:
     for name in ("g5.xlarge", "g4dn.4xlarge", "c7i.2xlarge", "t3.medium", "m5.metal", "inf1.6xlarge"):
         assert has_efa(name) is False
     assert has_efa("c7i.48xlarge") is None
+
+
+@pytest.mark.parametrize("name", sorted(set(TYPES) - UNKNOWN))
+def test_of_a_type_in_the_table_it_is_known(name: str) -> None:
+    assert has_efa(name) is described()[name]["NetworkInfo"]["EfaSupported"]
+
+
+@pytest.mark.parametrize("group", ["g4dn", "g5", "g6", "g6e", "gr6"])
+def test_graphics_families_have_efa_by_their_size(group: str) -> None:
+    known = {name: about for name, about in described().items() if name.startswith(f"{group}.")}
+    assert known
+    for name, about in known.items():
+        assert has_efa(name) is about["NetworkInfo"]["EfaSupported"], name
+
+
+def test_small_sizes_and_families_without_efa_are_answered_whatever_the_family() -> None:
+    sizes = ("nano", "micro", "small", "medium", "large", "xlarge", "2xlarge")
+    assert [has_efa(f"x9.{size}") for size in sizes] == [False] * len(sizes)
+    assert not [name for name, about in described().items() if name.split(".")[1] in sizes and has_efa(name) is None]
+    for group in ("inf1", "inf2", "trn1", "t2", "t3", "t3a", "t4g", "m4", "m5", "m5a", "c4", "c5", "r5"):
+        of_family = [name for name in described() if name.split(".")[0] == group]
+        assert of_family and None not in [has_efa(name) for name in of_family], group
+
+
+def test_the_family_is_what_comes_before_the_size() -> None:
+    assert [family(name) for name in ("trn1.32xlarge", "p6-b200.48xlarge", "trn1")] == ["trn1", "p6-b200", "trn1"]
 
 
 def test_what_has_neuron_devices() -> None:

@@ -39,6 +39,12 @@ def test_the_unhealthy_go_first_and_then_the_last_idle_ones(
     assert choose(NAMES, ["a"], count, nodes(*states), {}) == leaving
 
 
+def test_those_that_leave_are_told_in_the_order_of_ranks() -> None:
+    names = ["n1", "n2", "n10", "n9", "n11"]
+    known = {name: SlurmNode("down" if name == "n11" else "idle") for name in names}
+    assert choose(names, ["n1"], 3, known, {}) == ["n10", "n9", "n11"]
+
+
 @pytest.mark.parametrize("state", ["allocated", "allocated*", "mixed", "completing", "draining"])
 def test_a_busy_one_is_refused(state: str) -> None:
     with pytest.raises(TrainiumError, match=r"2 nodes are to leave, and only 1 may: jobs run on b, d, and a stays"):

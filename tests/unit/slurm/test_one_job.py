@@ -14,7 +14,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._slurm import run
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.calls import SlurmBusyError
 from ansible_collections.trainium.cluster.plugins.module_utils._slurm.submit import digest_of
 
-from tests.unit.slurm.played_slurm import BUSY, Played
+from tests.unit.slurm.played_slurm import BUSY, PROGRAMS, Played
 
 SCRIPT = b"#!/bin/sh\n"
 
@@ -251,7 +251,8 @@ def test_a_record_that_is_not_ours_counts_for_nothing(tmp_path: Path, slurm: Pla
 
 
 def test_a_host_without_slurm_is_named(tmp_path: Path, slurm: Played, monkeypatch: pytest.MonkeyPatch) -> None:
-    slurm.lacks("sbatch")
+    for program in PROGRAMS:
+        slurm.lacks(program)
     monkeypatch.setattr(run.slurm, "FOLDERS", [])
     with pytest.raises(TrainiumError, match="sbatch is not installed on this host"):
         run.present(options(tmp_path), SCRIPT, False)
