@@ -56,7 +56,7 @@ _SMALL = frozenset({"nano", "micro", "small", "medium", "large", "xlarge", "2xla
 _GRAPHICS = frozenset({"g4dn", "g5", "g6", "g6e", "gr6"})
 _GRAPHICS_WITH_EFA = frozenset({"8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge", "metal"})
 _OTHERS_WITH_EFA = frozenset({"p3dn.24xlarge", "p5.4xlarge", "inf1.24xlarge"})
-_NO_EFA_FAMILIES = frozenset({"inf1", "inf2", "trn1", "t2", "t3", "t3a", "t4g", "m4", "m5", "m5a", "c4", "c5", "r5"})
+_NO_EFA_FAMILIES = frozenset({"inf1", "t2", "t3", "t3a", "t4g", "m4", "m5", "m5a", "c4", "c5", "r5"})
 
 
 def family(instance_type: str) -> str:

@@ -116,3 +116,39 @@ def test_nothing_is_advised_for_a_kubernetes_without_images() -> None:
     with pytest.raises(NeuronSdkError, match=r"driver 2\.24\.7\.0 in 20251217\): take another") as caught:
         release_for("2.33.0", "1.33")
     assert "driver 2.29.0.0 in 20260714; driver 2.28.0.0 in 20260625; " in str(caught.value)
+
+
+# As the changelog of awslabs/amazon-eks-ami has them: the first and the last release with each driver, and others.
+PUBLISHED = """
+2.29.0.0 1.33.13-20260714 1.34.9-20260714 1.35.6-20260714 1.36.2-20260714
+2.28.0.0 1.33.13-20260625 1.34.9-20260625 1.35.6-20260625 1.36.2-20260625 1.34.8-20260610 1.36.1-20260610
+2.27.4.0 1.33.11-20260505 1.34.7-20260505 1.35.4-20260505 1.33.10-20260409 1.35.3-20260409
+2.26.10.0 1.33.8-20260403 1.34.4-20260403 1.35.2-20260403 1.34.4-20260318
+2.26.5.0 1.33.8-20260304 1.34.4-20260304 1.35.2-20260304
+2.25.4.0 1.33.8-20260224 1.34.4-20260224 1.35.0-20260224 1.34.2-20260107
+2.24.7.0 1.33.5-20251217 1.34.2-20251217 1.34.1-20250920
+"""
+OF_RELEASE = {name: driver for driver, *names in map(str.split, PUBLISHED.split("\n")[1:-1]) for name in names}
+
+
+@pytest.mark.parametrize(("name", "driver"), OF_RELEASE.items())
+def test_the_driver_of_a_release_that_was_published(name: str, driver: str) -> None:
+    kubernetes, _dot, _rest = name.rpartition(".")
+    assert drivers_refused(name, kubernetes) == {driver}
+
+
+@pytest.mark.parametrize("sdk", [release.sdk for release in RELEASES])
+@pytest.mark.parametrize("kubernetes", ["1.33", "1.34", "1.35", "1.36"])
+def test_only_releases_that_were_published_are_advised(sdk: str, kubernetes: str) -> None:
+    try:
+        assert release_for(sdk, kubernetes) in OF_RELEASE
+    except NeuronSdkError as error:
+        days = {name.rpartition("-")[2] for name in OF_RELEASE if name.startswith(f"{kubernetes}.")}
+        assert set(re.findall(r" in (20\d{6})", str(error))) <= days
+
+
+def test_the_last_release_with_each_driver_is_known_for_every_kubernetes_that_it_is_for() -> None:
+    known = {f"{version}.{patch}-{image.last}" for image in IMAGES for version, patch in image.patches.items()}
+    assert known <= set(OF_RELEASE)
+    lasts = {image.last for image in IMAGES}
+    assert known == {name for name in OF_RELEASE if name.rpartition("-")[2] in lasts}

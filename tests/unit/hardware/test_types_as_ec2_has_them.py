@@ -84,7 +84,7 @@ def test_small_sizes_and_families_without_efa_are_answered_whatever_the_family()
     sizes = ("nano", "micro", "small", "medium", "large", "xlarge", "2xlarge")
     assert [has_efa(f"x9.{size}") for size in sizes] == [False] * len(sizes)
     assert not [name for name, about in described().items() if name.split(".")[1] in sizes and has_efa(name) is None]
-    for group in ("inf1", "inf2", "trn1", "t2", "t3", "t3a", "t4g", "m4", "m5", "m5a", "c4", "c5", "r5"):
+    for group in ("inf1", "t2", "t3", "t3a", "t4g", "m4", "m5", "m5a", "c4", "c5", "r5"):
         of_family = [name for name in described() if name.split(".")[0] == group]
         assert of_family and None not in [has_efa(name) for name in of_family], group
 
