@@ -34,7 +34,14 @@ def test_a_fingerprint_may_have_spaces() -> None:
     assert normalise("4e90 91bc bb97 a96b 26b1  5e59 a054 80b1 dd2d 3ccc") == KEY
 
 
-@pytest.mark.parametrize("text", ["", "DD2D3CCC", "A05480B1DD2D3CCC", "Z" * 40, KEY + "0"])
+def test_a_fingerprint_of_a_newer_key_is_longer_and_colons_part_it_too() -> None:
+    assert normalise("ab" * 32) == "AB" * 32
+    assert normalise(":".join(KEY[at : at + 4] for at in range(0, 40, 4))) == KEY
+
+
+@pytest.mark.parametrize(
+    "text", ["", "DD2D3CCC", KEY[:-1], "A" * 63, "A" * 65, "A05480B1DD2D3CCC", "Z" * 40, KEY + "0"]
+)
 def test_a_short_id_is_no_fingerprint(text: str) -> None:
     with pytest.raises(SignatureError, match="is no fingerprint"):
         normalise(text)
@@ -52,6 +59,9 @@ def test_the_pinned_key_is_taken_with_its_subkeys() -> None:
         (listing(validity="e"), "has expired"),
         (listing(validity="r"), "was revoked"),
         ("", "holds no OpenPGP key"),
+        # Subkeys alone are no key.
+        ("".join(listing().splitlines(keepends=True)[2:]), "holds no OpenPGP key"),
+        (listing(OTHER) + listing(), f"holds the key {OTHER} beside others"),
     ],
 )
 def test_no_other_key_is_taken(text: str, sentence: str) -> None:
@@ -81,6 +91,11 @@ def test_a_good_signature_by_a_subkey_of_the_pinned_key_is_taken() -> None:
         (("GOODSIG x y", f"VALIDSIG {OTHER} 2026-01-01 0 0 4 0 1 10 00 {OTHER}"), "it was signed with another key"),
         ((*GOOD, f"VALIDSIG {OTHER} 2026-01-01 0 0 4 0 1 10 00 {OTHER}"), "it was signed with another key"),
         (("GOODSIG x y",), "it has no good signature"),
+        ((GOOD[0], GOOD[2]), "it has no good signature"),
+        (("REVKEYSIG A05480B1DD2D3CCC Amazon EFA", GOOD[2]), "a key that was revoked"),
+        (("ERRSIG A05480B1DD2D3CCC 1 2 00 0 9",), "its signature cannot be checked"),
+        (("NODATA 4",), "the signature file holds no signature"),
+        (("", "   "), "it has no good signature"),
     ],
 )
 def test_anything_else_is_refused(lines: tuple[str, ...], sentence: str) -> None:
@@ -96,6 +111,10 @@ def test_an_import_of_public_keys_alone_is_taken() -> None:
     ("lines", "sentence"),
     [
         ((), "holds no OpenPGP key"),
+        # Of another form than GnuPG documents.
+        (("IMPORT_OK 1 A", "IMPORT_RES 1 0 1 0 0 0 0 0 0"), "holds no OpenPGP key"),
+        (("IMPORT_RES 1 0 2 0 0 0 0 0 0 1",), "holds a secret key"),
+        (("IMPORT_RES 1 0 1 0 0 0 0 0 0 0 0", "IMPORT_RES 1 0 2 0 0 0 0 0 0 2 0"), "holds a secret key"),
         # The import stops where gpg wants an agent for the secret key.
         (("IMPORT_OK 1 A", "IMPORT_RES 1 0 2 0 0 0 0 0 0 1 0 0 0 0 0"), "holds a secret key"),
     ],

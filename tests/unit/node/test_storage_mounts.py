@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mount_state import (
-    Mounted,
-    is_sound,
-    parse_mountinfo,
-)
 from ansible_collections.trainium.cluster.plugins.module_utils._node.storage.mounts import (
     Mount,
     escape_path,
@@ -80,6 +75,69 @@ def test_what_comes_over_the_network_makes_nobody_root(mount: dict[str, Any]) ->
     assert {"nosuid", "nodev"} <= set(one(**mount, options="ro,noatime").options.split(","))
 
 
+@pytest.mark.parametrize(
+    ("own", "dropped"),
+    [
+        ("soft", "hard"),
+        ("softerr", "hard"),
+        ("resvport", "noresvport"),
+        ("vers=3", "nfsvers=4.1"),
+        ("nfsvers=3", "nfsvers=4.1"),
+        ("timeo=5", "timeo=600"),
+        ("dev", "nodev"),
+        ("suid", "nosuid"),
+        ("_netdev", ""),
+        ("auto", "auto"),
+        ("nofail", "nofail"),
+        ("x-systemd.mount-timeout=5", "x-systemd.mount-timeout=5"),
+    ],
+)
+def test_an_option_takes_the_place_of_what_it_contradicts_and_of_nothing_else(own: str, dropped: str) -> None:
+    before, after = one(**EFS).options.split(","), one(**EFS, options=f" {own},,").options.split(",")
+    assert set(before) - set(after) == ({dropped} & set(before))
+    assert set(after) - set(before) == ({own} - {dropped, "_netdev"})
+    assert len(set(after)) == len(after)
+
+
+@pytest.mark.parametrize("own", ["atime", "relatime", "strictatime", "noflock", "localflock"])
+def test_options_of_lustre_contradict_each_other_too(own: str) -> None:
+    assert set(one(**LUSTRE).options.split(",")) - set(one(**LUSTRE, options=own).options.split(",")) == {
+        "flock" if "flock" in own else "noatime"
+    }
+
+
+def test_nfs_waits_for_its_server_and_is_of_the_type_that_mount_knows() -> None:
+    mount = one(type="nfs", source="a:/x", path="/x")
+    assert (mount.options, mount.fstype, mount.source) == ("hard,nosuid,nodev,_netdev", "nfs", "a:/x")
+    assert [one(**given).fstype for given in (EFS, LUSTRE, BIND)] == ["nfs4", "lustre", "none"]
+
+
+def test_what_a_mount_is_given_is_what_it_has() -> None:
+    given = {**LUSTRE, "owner": "ann", "group": "team", "mode": "0770", "deployment_type": "persistent_2"}
+    mount = one(**{**given, "path": "//fsx//a/"}, file_system_version="2.15")
+    assert (mount.owner, mount.group, mount.mode) == ("ann", "team", "0770")
+    assert (mount.deployment_type, mount.file_system_version) == ("PERSISTENT_2", "2.15")
+    assert (mount.path, mount.unit, mount.state, mount.type) == ("/fsx/a", "fsx-a", "mounted", "lustre")
+    plain = one(**BIND, owner="", mode=None)
+    assert (plain.owner, plain.group, plain.mode) == (None, None, None)
+    assert (plain.deployment_type, plain.file_system_version, plain.automount) == ("", "", False)
+    assert one(**{**BIND, "source": "//fsx//data/"}).source == "/fsx/data"
+
+
+@pytest.mark.parametrize("word", ["true", "True", "yes", "on", "1", True, 1])
+def test_words_that_mean_yes(word: Any) -> None:
+    assert one(**BIND, automount=word).automount
+    assert not one(**BIND, automount=f"un{word}").automount
+
+
+def test_the_region_of_a_mount_wins_over_that_of_all_and_a_name_over_both() -> None:
+    assert ".us-east-1." in one(**EFS, region="us-east-1").source
+    assert ".us-gov-west-1.amazonaws.com:" in one(**EFS, region="us-gov-west-1").source
+    assert one(**{**EFS, "file_system_id": ""}, dns_name="10.0.0.1").source == "10.0.0.1:/"
+    with pytest.raises(TrainiumError, match="has the region ''; give one such as us-west-2"):
+        plan_mounts([EFS])
+
+
 def test_mounting_on_demand_is_an_option_or_a_key() -> None:
     assert one(**LUSTRE, options="x-systemd.automount").automount
     assert one(**LUSTRE, automount="true").automount
@@ -92,11 +150,37 @@ def test_what_goes_away_needs_no_source() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/", "//", "/etc", "/etc/x", "/usr", "/usr/bin/", "/proc/x", "/var", "/root", "/run/x", "/dev/x"],
+    [
+        *("/var/lib", "/var/log", "/boot", "/bin/x", "/lib64", "/sbin", "/sys/x", "/usr/lib/x"),
+        "/usr/sbin",
+        "/",
+        "//",
+        "/etc",
+        "/etc/x",
+        "/usr",
+        "/usr/bin/",
+        "/proc/x",
+        "/var",
+        "/root",
+        "/run/x",
+        "/dev/x",
+    ],
 )
 def test_a_part_of_the_system_is_never_hidden(path: str) -> None:
     with pytest.raises(TrainiumError, match="would hide a part of the system"):
         one(**{**BIND, "path": path})
+
+
+@pytest.mark.parametrize("path", ["/etcetera", "/usr/local", "/var/lib/x", "/opt", "/srv", "/root/x", "/home"])
+def test_what_lies_beside_the_system_or_is_made_for_data_may_be_used(path: str) -> None:
+    assert one(**{**BIND, "path": path}).path == path
+
+
+def test_the_longest_name_of_a_unit_is_one_that_the_file_system_takes() -> None:
+    longest = "/" + "a" * (255 - len(".automount"))
+    assert f"{one(**{**BIND, 'path': longest}).unit}.automount" == "a" * 245 + ".automount"
+    with pytest.raises(TrainiumError, match="too long for the name of a systemd unit"):
+        one(**{**BIND, "path": f"{longest}a"})
 
 
 @pytest.mark.parametrize(
@@ -125,6 +209,22 @@ def test_a_part_of_the_system_is_never_hidden(path: str) -> None:
         ({**LUSTRE, "deployment_type": "PERSISTENT_3"}, "deployment type PERSISTENT_3"),
         ({**LUSTRE, "file_system_version": 2.1}, "file_system_version 2.1 of /fsx is none of FSx for Lustre"),
         ({**BIND, "file_system_version": "2.15"}, "none of FSx for Lustre"),
+        ({**BIND, "path": "/a\\"}, "ends in a space or a backslash"),
+        ({**BIND, "path": "/./a"}, "is no absolute path"),
+        ({**BIND, "path": "/a\x7f"}, "control character"),
+        ({**BIND, "mode": "75"}, "The mode 75 of /data is not an octal mode"),
+        ({**BIND, "mode": "07555"}, "not an octal mode"),
+        ({**BIND, "mode": "789"}, "not an octal mode"),
+        ({**BIND, "source": "/a/../etc"}, "absolute path as its source, not '/a/../etc'"),
+        ({"type": "nfs", "path": "/x", "source": "a b:/c"}, "not of the form server:/directory"),
+        ({**EFS, "file_system_id": "fs-0123456"}, "file_system_id 'fs-0123456'"),
+        ({**EFS, "file_system_id": "fs-0123456g"}, "give one such as fs-0123456789abcdef0, or a dns_name"),
+        ({**EFS, "dns_name": "-a"}, "is no host name"),
+        ({**EFS, "region": "us-west"}, "region 'us-west'"),
+        ({**LUSTRE, "mount_name": "abcdefghi"}, "MountName"),
+        ({**LUSTRE, "mount_name": "a/b"}, "MountName"),
+        ({**LUSTRE, "mount_name": "", "deployment_type": "SCRATCH_2"}, "MountName"),
+        ({**BIND, "surprise": 1, "another": 2}, "unknown key another; known are automount, deployment_type, dns_name"),
     ],
 )
 def test_wrong_mounts_are_refused_in_one_sentence(wanted: dict[str, Any], message: str) -> None:
@@ -185,40 +285,3 @@ def test_any_list_gives_mounts_or_one_sentence(wanted: list[dict[str, Any]]) -> 
     assert len({mount.path for mount in mounts}) == len(wanted)
     for mount in mounts:
         assert "\n" not in mount.source + mount.path + mount.options
-
-
-MOUNTINFO = """\
-22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw
-30 22 0:50 / /home rw - nfs4 fs-1.efs.us-west-2.amazonaws.com:/ rw,vers=4.1
-31 22 259:1 /srv/a\\040b /mnt/a\\040b rw,relatime shared:1 master:2 - ext4 /dev/nvme0n1p1 rw
-32 22 0:51 / /fsx rw - autofs systemd-1 rw
-33 32 0:52 / /fsx rw - lustre 10.0.0.9@tcp:/abcdef rw
-broken line
-"""
-
-
-def test_the_mount_on_top_counts_and_escapes_are_undone() -> None:
-    found = parse_mountinfo(MOUNTINFO)
-    assert found["/mnt/a b"].root == "/srv/a b"
-    assert found["/fsx"].fstype == "lustre"
-    assert set(found) == {"/", "/home", "/mnt/a b", "/fsx"}
-
-
-@pytest.mark.parametrize(
-    ("path", "source", "fstype", "same", "sound"),
-    [
-        ("/home", "fs-1.efs.us-west-2.amazonaws.com:/", "nfs4", False, True),
-        ("/home", "fs-2.efs.us-west-2.amazonaws.com:/", "nfs4", False, False),
-        ("/fsx", "fs-1.fsx.us-west-2.amazonaws.com@tcp:/abcdef", "lustre", False, True),
-        ("/fsx", "fs-1.fsx.us-west-2.amazonaws.com@tcp:/other", "lustre", False, False),
-        ("/mnt/a b", "/srv/a b", "none", True, True),
-        ("/mnt/a b", "/srv/a b", "none", False, False),
-        ("/", "/dev/nvme0n1p1", "ext4", False, True),
-        ("/", "fs-1:/", "nfs4", False, False),
-    ],
-)
-def test_what_is_mounted_is_compared_with_what_is_wanted(
-    path: str, source: str, fstype: str, same: bool, sound: bool
-) -> None:
-    there: Mounted = parse_mountinfo(MOUNTINFO)[path]
-    assert is_sound(there, source, fstype, same) is sound
