@@ -70,7 +70,7 @@ def progress(text: str, steps: int | None) -> dict[str, Any]:
             continue
         if since is None:
             since = (step.step, moment)
-        elif step.step > since[0]:
+        else:
             pace = (moment - since[1]) / (step.step - since[0])
     if last is None:
         return {}

@@ -109,8 +109,44 @@ def test_daemons_of_root_are_built_as_distributions_build_them(tmp_path: Path) -
         (flags,) = (option for option in options if option.startswith("CFLAGS="))
         assert {"-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fPIE"} <= set(flags.split())
         assert "--disable-static" in options
+        # Each is for the prefix, with libraries where others look for them, and not built to be worked on.
+        prefix = tmp_path / "prefix"
+        assert {f"--prefix={prefix}", f"--libdir={prefix}/lib", "--disable-dependency-tracking"} <= set(options)
     # What this machine has by chance, others may lack.
     assert {"--without-hwloc", "--without-json", "--without-libcurl"} <= set(options)
+
+
+def test_munge_uses_the_places_of_the_system_and_one_library_for_its_keys(tmp_path: Path) -> None:
+    assert build(tmp_path).returncode == 0
+    options = set(told(tmp_path, "munged").splitlines())
+    assert {"--sysconfdir=/etc", "--localstatedir=/var", "--with-runstatedir=/run"} <= options
+    assert "--with-crypto-lib=openssl" in options
+
+
+def test_slurm_has_what_the_role_runs_and_nothing_of_what_a_machine_happens_to_have(tmp_path: Path) -> None:
+    assert build(tmp_path).returncode == 0
+    options = told(tmp_path, "slurmd").splitlines()
+    assert "--sysconfdir=/etc/slurm" in options
+    assert {"--without-rpath", "--disable-slurmrestd", "--disable-sview", "--disable-x11", "--disable-debug"} <= set(
+        options
+    )
+    without = [option for option in options if option.startswith("--without-")]
+    for library in ("mysql_config", "json", "jwt", "yaml", "hdf5", "hwloc", "nvml", "pmix", "ucx", "lua", "libcurl"):
+        assert without.count(f"--without-{library}") == 1
+    # These two have no option of their own.
+    assert {"ac_cv_lib_numa_numa_available=no", "ac_cv_lib_lz4_LZ4_compress_destSize=no"} <= set(options)
+    (linked,) = (option for option in options if option.startswith("LDFLAGS="))
+    # It finds the library of MUNGE where it will be.
+    assert linked.endswith(f"-Wl,-rpath,{tmp_path}/prefix/lib")
+    with tarfile.open(tmp_path / "cache/built.tar.gz") as built:
+        assert {(member.gid, member.uname, member.gname) for member in built.getmembers()} == {(0, "", "")}
+
+
+def test_the_whole_log_stays_and_says_the_last_line_where_no_error_is_named(tmp_path: Path) -> None:
+    done = build(tmp_path, Makefile="all:\n", **{"src/Makefile": "all:\n\t@echo out of memory; exit 1\n"})
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+    assert "out of memory" in (tmp_path / "cache/build.log").read_text()
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,44 @@ def test_what_keeps_a_node_out_of_service_comes_back(state: str, reason: str, to
     assert reason_for(SlurmNode(state, reason, "root")) == told
     assert undo(told) == back
     assert undo(reason) == []
+
+
+def test_names_are_needed_and_a_count_only_where_some_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = {"_ansible_remote_tmp": str(tmp_path)}
+    assert ended(node_leave.main, {"count": 1, **common}, capsys)[0]["msg"] == "missing required arguments: names"
+    said = ended(node_leave.main, {"names": NAMES, **common}, capsys)[0]["msg"]
+    assert said == "state is leaving but all of the following are missing: count"
+    monkeypatch.setattr(node_leave.calls, "installed", lambda: False)
+    found = ended(node_leave.main, {"names": NAMES, "state": "staying", **common}, capsys)[0]
+    assert (found["changed"], found["resumed"]) == (False, [])
+    # Without Slurm nobody has jobs by it, and the last go.
+    found = ended(node_leave.main, {"names": NAMES, "count": 1, **common}, capsys)[0]
+    assert (found["changed"], found["leaving"]) == (False, ["d"])
+
+
+def test_in_check_mode_it_is_said_and_nothing_drained_or_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = leave(tmp_path, monkeypatch, capsys, "drained", _ansible_check_mode=True)
+    assert (found["changed"], found["leaving"]) == (False, ["c", "d"])
+    monkeypatch.setattr(node_leave.calls, "nodes", lambda: {"b": SlurmNode("drained", REASON, "root")})
+    found = leave(tmp_path, monkeypatch, capsys, "drained", state="staying", _ansible_check_mode=True)
+    assert (found["changed"], found["resumed"]) == (True, ["b"])
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_other_names_than_slurm_s_tell_nothing_of_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = leave(tmp_path, monkeypatch, capsys, "drained", names=["x", "y", "z"], stay=[])
+    assert found["msg"] == "Slurm knows none of the nodes by these names, so nothing tells which have no jobs."
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_where_all_that_leave_are_drained_already_nothing_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = leave(tmp_path, monkeypatch, capsys, "drained", count=1)
+    assert (found["changed"], found["leaving"]) == (False, ["c"])

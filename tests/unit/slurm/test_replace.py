@@ -104,6 +104,13 @@ def test_many_go_where_they_are_named_and_so_does_the_only_one() -> None:
     assert choose({"b": "i-2"}, ["a"], [], {"b": SlurmNode("down*")}, ACCEPTED) == ["b"]
 
 
+def test_two_of_three_are_more_than_half() -> None:
+    three = {name: INSTANCES[name] for name in ("b", "c", "d")}
+    known = {"b": SlurmNode("idle"), "c": SlurmNode("down*"), "d": SlurmNode("down*")}
+    with pytest.raises(TrainiumError, match="2 of 3 nodes are out of service"):
+        choose(three, ["a"], [], known, ACCEPTED)
+
+
 def test_who_was_drained_by_somebody_goes_only_where_it_is_named() -> None:
     known = {
         "a": SlurmNode("drained", "bad fan", "anna"),
