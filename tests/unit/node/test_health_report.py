@@ -99,3 +99,43 @@ def test_check_mode_says_would() -> None:
     lines = table(report(), {"b": "acceptance: bad"}, ["e"], dry=True)
     assert lines[0] == "acceptance: 1 of 4 nodes passed, as they are now"
     assert lines[-3:-1] == ['  b: would be drained in Slurm, "acceptance: bad"', "  e: would be resumed in Slurm"]
+
+
+def test_what_is_not_known_of_a_node_is_empty() -> None:
+    made = make_report([], [verdict("a", "passed", check("ssh"))], {"kind": "none", "skipped": "x"})
+    (shown,) = made["nodes"]
+    assert (shown["instance_id"], shown["instance_type"], shown["address"]) == ("", "", "192.0.2.1")
+    assert [one["name"] for one in shown["checks"]] == ["reached", "ssh"]
+    bare = {name: value for name, value in verdict("a", "held").items() if name != "address"}
+    made = make_report([node("a")], [bare], {"kind": "none", "skipped": "x"})
+    assert made["nodes"][0]["address"] == ""
+    assert (made["nodes"][0]["instance_id"], made["nodes"][0]["instance_type"]) == ("i-a", "trn1.32xlarge")
+    assert made["collective"] == {"kind": "none", "skipped": "x"}
+
+
+def test_only_what_was_good_under_the_same_wish_is_no_news() -> None:
+    before, now = report(), report()
+    for change in ({"wanted": 2}, {"name": "space"}):
+        again = copy.deepcopy(now)
+        again["nodes"][2]["checks"][0].update(found={"/": 9.0}, **change)
+        assert settle(copy.deepcopy(again), before) == again
+    # A check that failed before and is good now is told with its own figure.
+    now["nodes"][1]["checks"][0].update(result="ok", found=16)
+    assert settle(copy.deepcopy(now), before) == now
+
+
+def test_names_are_beside_each_other_and_a_node_without_a_reason_is_held_all_the_same() -> None:
+    nodes = [node("long-name", check("efa", found=8), check("devices", found=16)), node("b")]
+    gate = [verdict("long-name", "passed"), verdict("b", "held")]
+    lines = table(make_report(nodes, gate, {"kind": "none", "skipped": "switched off"}), {}, [])
+    assert lines == [
+        "acceptance: 1 of 2 nodes passed",
+        "  long-name  passed  16 devices, 8 EFA interfaces",
+        "  b          held    drained in Slurm, left so: no reason given",
+        "  b: reached: Ansible lost it earlier in this run; see the task that failed on it.",
+        "  collective: not run, switched off",
+    ]
+    assert table(make_report([], [], {"kind": "none", "skipped": "no node"}), {}, []) == [
+        "acceptance: 0 of 0 nodes passed",
+        "  collective: not run, no node",
+    ]

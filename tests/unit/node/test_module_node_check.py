@@ -77,3 +77,45 @@ def test_a_folder_that_nothing_is_mounted_on_is_a_failed_check(
 def test_numbers_have_no_units(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "give no units" in run(capsys, tmp_path, nofile="64k")["msg"]
     assert "give no units" in run(capsys, tmp_path, disk={"/": "10G"})["msg"]
+
+
+def test_in_check_mode_a_node_is_looked_at_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(capsys, tmp_path, skip=["devices", "cores", "efa", "driver", "clock"], _ansible_check_mode=True)
+    assert results(found)["disk"] == "skipped"
+    assert found["changed"] is False
+
+
+def test_what_makes_an_instance_another_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = ["devices", "cores", "efa", "driver", "clock", "nofile", "memlock"]
+    first = run(capsys, tmp_path, skip=quiet, instance_id="i-1")
+    again = run(capsys, tmp_path, skip=quiet, instance_id="i-1", nofile="1", address="192.0.2.9")
+    other = run(capsys, tmp_path, skip=quiet, instance_id="i-2")
+    assert first["gate"]["identity"] == again["gate"]["identity"] != other["gate"]["identity"]
+    assert (first["name"], first["instance_id"], first["instance_type"]) == ("a", "i-1", "trn1.32xlarge")
+    assert (first["gate"]["name"], first["gate"]["address"]) == ("a", "192.0.2.1")
+    assert first["clock"]["synchronised"] is None and first["clock"]["time"] > 1e9
+
+
+@pytest.mark.parametrize("missing", ["name", "address"])
+def test_a_node_has_a_name_and_an_address(tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: str) -> None:
+    given = {"name": "a", "address": "192.0.2.1", "_ansible_remote_tmp": str(tmp_path)}
+    del given[missing]
+    assert ended(node_check.main, given, capsys)[0]["msg"] == f"missing required arguments: {missing}"
+    peer = {"name": "b", "address": "192.0.2.2"}
+    del peer[missing]
+    said = run(capsys, tmp_path, names=[peer])["msg"]
+    assert said.startswith(f"missing required arguments: {missing} found in names")
+
+
+def test_only_known_checks_are_switched_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "value of skip must be one or more of: devices, cores, efa" in run(capsys, tmp_path, skip=["ssh"])["msg"]
+
+
+def test_what_was_not_asked_for_is_what_a_cluster_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = {check["name"]: check for check in run(capsys, tmp_path, skip=["driver", "clock", "efa"])["checks"]}
+    assert {name: found[name]["result"] for name in ("disk", "mounts", "names")} == dict.fromkeys(
+        ("disk", "mounts", "names"), "skipped"
+    )
+    assert found["devices"]["message"].startswith("no neuron-ls to see 16 Neuron devices")
+    few = {check["name"]: check for check in run(capsys, tmp_path, devices=1, efa_interfaces=3, skip=[])["checks"]}
+    assert (few["devices"]["wanted"], few["efa"]["wanted"]) == (1, 3)

@@ -173,8 +173,8 @@ def test_what_is_switched_off_is_not_asked_for(tools: Path) -> None:
         script(tools, name, f'echo "${{0##*/}}" >> {asked}')
     seen = node.observe(wanted(tools, skip=list(CHECKS)))
     assert not asked.exists()
-    nothing = {"neuron_ls": None, "fi_info": None, "driver_version": "", "clock_synchronised": None, "disk": {}}
-    nothing.update(mounts=[], slurmd_limits="", lookups={})
+    nothing: dict[str, Any] = {"neuron_ls": None, "fi_info": None, "driver_version": "", "clock_synchronised": None}
+    nothing.update(disk={}, mounts=[], slurmd_limits="", lookups={})
     assert {name: seen[name] for name in nothing} == nothing
 
 
