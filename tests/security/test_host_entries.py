@@ -34,3 +34,20 @@ def test_a_name_is_an_alias() -> None:
 )
 def test_what_is_no_name_is_none(name: str) -> None:
     assert entries("ip-10-0-0-1", name) == [["10.0.0.1", "compute-1", "ip-10-0-0-1"], ["10.0.0.2", "compute-2"]]
+
+
+def test_an_entry_has_the_address_in_the_network_and_all_names() -> None:
+    nodes = {
+        "a": {"private_address": "10.0.0.1", "ansible_host": "x", "private_dns_name": "ip-10-0-0-1.ec2.internal"},
+        "b": {"private_address": "", "ansible_host": "198.51.100.2", "ansible_facts": {}},
+        "10.0.0.3": {},
+    }
+    given: dict[str, Any] = {"__cluster_hosts_nodes": list(nodes), "hostvars": nodes, "__cluster_hosts_names": False}
+    lookup = f"{{{{ lookup('template', '{TEMPLATE}') }}}}"
+    text = Templar(loader=DataLoader(), variables=given).template(trust_as_template(lookup))
+    # A line for each, and none that is of two.
+    assert [line.split() for line in text.splitlines() if line.strip()] == [
+        ["10.0.0.1", "ip-10-0-0-1.ec2.internal", "a"],
+        ["198.51.100.2", "b"],
+        ["10.0.0.3", "10.0.0.3"],
+    ]

@@ -69,6 +69,44 @@ def test_what_was_found_outlives_the_node_and_its_reason(node: Node) -> None:
     assert "state=drain" in node.told.read_text()
 
 
+def test_why_is_said_where_slurm_shows_what_a_prolog_printed(node: Node) -> None:
+    """slurmd keeps it in its log."""
+    (node.folder / "scontrol").write_text("#!/bin/sh\necho 'Access denied' >&2; exit 1\n")
+    wanted = {"timeout": 5, "folders": [], "venv_path": "/nowhere", "names": [], "disk": {"/": 1e9}}
+    (node.folder / "wanted.json").write_text(json.dumps({**wanted, "skip": sorted(CHECKS.keys() - {"disk"})}))
+    arguments = ["before", str(node.folder / "wanted.json"), str(node.folder / "accepted")]
+    environment = {"PATH": f"{node.folder}:/usr/bin:/bin", "SLURMD_NODENAME": "n1"}
+    command = [sys.executable, str(PROGRAM), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    first, last = done.stderr.splitlines()
+    assert first.startswith("acceptance: ") and "1e+09 GiB free in /" in first
+    assert last.startswith("The reason cannot be told to Slurm: Slurm does not take state=drain")
+    # Without a place for it nothing is kept of what was found.
+    assert not (node.folder / "found").exists()
+
+
+def test_what_was_found_is_for_all_to_read_and_no_link_is_followed(node: Node) -> None:
+    node.job("before", 1e9)
+    found = node.folder / "found"
+    assert found.stat().st_mode & 0o777 == 0o644
+    found.unlink()
+    (node.folder / "elsewhere").write_text("theirs")
+    found.symlink_to(node.folder / "elsewhere")
+    assert node.job("after", 1e9)[0] == 1
+    assert (node.folder / "elsewhere").read_text() == "theirs"
+    found.unlink()
+    node.job("after", 1e9, name="")
+    assert found.read_text().split(" ", 2)[1] == "?"
+
+
+def test_a_node_that_became_bad_is_checked_again_before_the_next_job(node: Node) -> None:
+    assert node.job("after", 0) == (0, "")
+    assert (node.folder / "accepted").exists()
+    assert node.job("after", 1e9)[0] == 1
+    assert not (node.folder / "accepted").exists()
+
+
 @pytest.mark.parametrize(("queue", "lines", "code"), [("true", 5, 0), ("true", 0, 0), ("exit 1", 3, 1)])
 def test_the_status_shows_what_was_found_last(tmp_path: Path, queue: str, lines: int, code: int) -> None:
     (block,) = yaml.safe_load((PROGRAM.parents[2] / "training_job/tasks/status.yml").read_text(encoding="utf-8"))
