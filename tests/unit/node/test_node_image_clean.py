@@ -101,6 +101,13 @@ def test_what_makes_new_ones_is_left_in_its_first_state() -> None:
     ]
 
 
+def test_a_machine_that_has_none_of_it_is_clean() -> None:
+    bare = "rm -rf /etc/ssh/* /etc/munge /etc/apt /etc/systemd /root/.ssh /home/* /var/lib /var/ann /var/last /var/snap"
+    for connection in ("ssh", "ssm"):
+        code, left, said = clean(connection, f"{bare} /var/nobody /var/service /tmp/* /var/tmp/*; mkdir -p /var/lib")
+        assert (code, [one for one in left if "/log/" not in one], said) == (0, ["/etc/kept"], "")
+
+
 def test_keys_are_overwritten_before_they_go() -> None:
     # One that only says what it would overwrite.
     before = "ln -s systemctl /mnt/shred"
