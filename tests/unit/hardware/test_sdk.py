@@ -193,6 +193,29 @@ def test_torchvision_follows_pytorch() -> None:
     assert [torchvision_of(version) for version in ("2.9.0.2.15", "2.1.2", "1.13.1")] == ["0.24.*", "0.16.*", "0.14.*"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options", "advice"),
+    [
+        # Nothing serves it, whatever the release and the interpreter.
+        (("2.29.1", *UBUNTU), {"torch": "9"}, "use Ubuntu 24.04, the system that current releases support"),
+        (
+            ("2.29.1", *UBUNTU),
+            {"torch": "9", "python": "3.12"},
+            "use Ubuntu 24.04, the system that current releases support",
+        ),
+        (("2.29.1", *UBUNTU), {"python": "3.14"}, "install Python 3.10 to 3.12 and name it in neuron_venv_python"),
+        (
+            ("2.32.0", *UBUNTU),
+            {"python": "3.14"},
+            "install Python 3.10 to 3.12 and name it in neuron_venv_python, with neuron_sdk_version 2.29.1",
+        ),
+        (("2.32.0", *UBUNTU), {"python": "3.12"}, "set neuron_sdk_version to 2.29.1"),
+    ],
+)
+def test_what_is_advised(arguments: tuple[str, ...], options: dict[str, object], advice: str) -> None:
+    assert refusal(*arguments, **options).endswith(f": {advice}")
+
+
 def test_the_filter_gives_the_sentence_and_not_an_error() -> None:
     found = neuron_sdk("2.32.0", *UBUNTU)
     assert found["refused"].endswith("2.29.1.") and found["packages"] == {}

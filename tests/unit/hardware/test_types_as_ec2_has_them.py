@@ -53,6 +53,8 @@ def test_what_the_api_has_no_model_of() -> None:
     assert not UNKNOWN & set(described())
     assert [(TYPES[name].devices, TYPES[name].cores) for name in sorted(UNKNOWN)] == [(16, (8, 4)), (4, (8, 4))]
     assert [(TYPES[name].cards, TYPES[name].efa, has_efa(name)) for name in sorted(UNKNOWN)] == [(0, 0, None)] * 2
+    # What is not known of them is told as nothing, and not as a number that somebody could take for one.
+    assert {TYPES[name][:3] for name in UNKNOWN} == {(0, 0, 0)}
     assert TYPES["trn2u.48xlarge"][3:] == TYPES["trn2.48xlarge"][3:]
 
 

@@ -8,6 +8,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator
+from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,64 @@ def test_another_key_is_not_kept(publisher: tuple[Path, str, str], tmp_path: Pat
     answer = run("signed_file", tmp_path, key=f"{site}/key.asc", fingerprint="A" * 40, dest=str(dest))
     assert "key.asc holds the key" in answer["msg"]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"key": None}, "missing required arguments: key"),
+        ({"fingerprint": None}, "missing required arguments: fingerprint"),
+        ({"archive": None, "signature": None}, "one of the following is required: dest, archive"),
+        ({"signature": None}, "parameters are required together: archive, signature"),
+        ({"dest": "/tmp/x"}, "parameters are mutually exclusive: dest|archive"),  # noqa: S108 nothing is written
+        ({"key": "/nowhere/key.asc"}, "There is no file /nowhere/key.asc: put it there first, or give a URL."),
+        ({"fingerprint": "DD2D3CCC"}, "'DD2D3CCC' is no fingerprint of a key: give all of its 40 hexadecimal digits."),
+    ],
+)
+def test_what_is_missing_is_said(
+    publisher: tuple[Path, str, str], tmp_path: Path, options: dict[str, Any], sentence: str
+) -> None:
+    given = {**archive(publisher), **options}
+    answer = run("signed_file", tmp_path, **{name: value for name, value in given.items() if value is not None})
+    assert answer["msg"] == sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_checksum_of_what_was_unpacked_is_told_and_may_be_asked_for(
+    publisher: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    checksum = sha256((publisher[0] / "tool.tar.gz").read_bytes()).hexdigest()
+    for wanted in ("", checksum, checksum.upper()):
+        assert run("signed_file", tmp_path, sha256=wanted, **archive(publisher)).get("sha256") == checksum
+
+
+def test_in_check_mode_no_archive_is_fetched(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    answer = run("signed_file", tmp_path, _ansible_check_mode=True, **archive(publisher, "missing.tar.gz"))
+    assert answer["skipped"] is True
+    assert answer["msg"] == "An archive is not unpacked in check mode."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_somebody_has_changed_is_written_anew(publisher: tuple[Path, str, str], tmp_path: Path) -> None:
+    folder, site, fingerprint = publisher
+    dest = tmp_path / "deep" / "er" / "tool.asc"
+    options = {"key": f"{site}/key.asc", "fingerprint": fingerprint, "dest": str(dest)}
+    answer = run("signed_file", tmp_path, **options)
+    assert (answer["changed"], answer["path"]) == (True, str(dest))
+    assert dest.parent.stat().st_mode & 0o777 == 0o755
+    dest.write_text("another\n")
+    assert run("signed_file", tmp_path, _ansible_check_mode=True, **options)["changed"]
+    assert dest.read_text() == "another\n"
+    assert run("signed_file", tmp_path, **options)["changed"]
+    assert dest.read_bytes() == (folder / "key.asc").read_bytes()
+    # Its mode alone is a change too.
+    assert run("signed_file", tmp_path, mode="0600", **options)["changed"]
+    assert not run("signed_file", tmp_path, mode="0600", **options)["changed"]
+
+
+def test_a_key_that_was_not_fetched_is_told_as_get_url_tells_it(
+    publisher: tuple[Path, str, str], tmp_path: Path
+) -> None:
+    url = f"{publisher[1]}/none.asc"
+    answer = run("signed_file", tmp_path, **{**archive(publisher), "key": url})
+    assert (answer["url"], answer["response"]) == (url, "HTTP Error 404: File not found")

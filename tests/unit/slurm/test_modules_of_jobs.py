@@ -90,6 +90,21 @@ def test_nothing_that_was_not_given_is_told(slurm: Played, job: Run) -> None:
     assert "--chdir=/tmp " in slurm.asked("sbatch")[0]
 
 
+def test_the_log_is_the_one_that_is_named_and_steps_make_a_progress_of_it(
+    slurm: Played, job: Run, tmp_path: Path
+) -> None:
+    slurm.job(12, "RUNNING")
+    (tmp_path / "own.log").write_text("first\nlast\n")
+    found = job(log=str(tmp_path / "own.log"), steps=100, wait_timeout=5, record=str(tmp_path / "r" / "bert.json"))
+    assert found["log"] == f"{tmp_path}/own.log"
+    assert found["last_lines"] == ["first", "last"]
+    assert found["record"] == f"{tmp_path}/r/bert.json"
+    for option, value in (("steps", "many"), ("wait_timeout", "long"), ("wait", "maybe"), ("state", "started")):
+        assert option in job(**{option: value})["msg"]
+    for option, choices in (("resubmit", "failed, never, always"), ("open_mode", "append, truncate")):
+        assert job(**{option: "x"})["msg"].startswith(f"value of {option} must be one of: {choices}")
+
+
 def test_the_same_job_again_is_no_change(slurm: Played, job: Run) -> None:
     slurm.job(12, "RUNNING")
     first = job()
