@@ -24,8 +24,8 @@ done
 cp -a /mnt/* /etc
 cd /
 printf '%s\n' '#!/bin/sh' 'echo "${0##*/} $*" >> /mnt/calls' \
-  'case "${0##*/} $1" in *" start") [ ! -e /mnt/late ] || sh /mnt/late ;; *stop|jour*|chattr*) exit 5 ;; esac' \
-  > /mnt/systemctl
+  'case "${0##*/} $*" in *" start "*) [ ! -e /mnt/late ] || sh /mnt/late ;; *stop*|jour*|chattr*) false ;; esac' \\
+  'code=$?; case "$*" in *-i*/snap/*) [ ! -e /mnt/agent ] || sh /mnt/agent ;; esac; exit $code' > /mnt/systemctl
 chmod 0755 /mnt/systemctl
 for program in cloud-init apt-get journalctl chattr; do ln -s systemctl /mnt/$program; done
 export PATH=/mnt:/usr/bin:/bin:/usr/sbin:/sbin
@@ -166,6 +166,15 @@ def test_what_comes_back_meanwhile_is_told(file: str) -> None:
     assert code == 1
     assert said.startswith("These are left, and must not be in an image: ")
     assert file in said.split()
+
+
+@pytest.mark.parametrize(("writes", "told"), [("mkdir -p {0}", False), ("mkdir -p {0}; echo x > {0}/key", True)])
+def test_an_agent_that_has_registered_itself_meanwhile_is_told(writes: str, told: bool) -> None:
+    state = "/var/lib/amazon/ssm"
+    code, _left, said = clean("ssh", f"echo '{writes.format(state)}' > /mnt/agent")
+    assert (code, f"{state}/key" in said) == (int(told), told)
+    # Over whose session it runs, goes at the end.
+    assert clean("ssm", f"echo '{writes.format(state)}' > /mnt/agent")[0] == 0
 
 
 def test_empty_ones_that_come_back_are_none() -> None:
