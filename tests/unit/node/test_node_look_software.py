@@ -135,3 +135,21 @@ def test_an_environment_is_told_by_what_is_installed(
     assert run(capsys, environment=str(root))["environment"]["digest"] != before["digest"]
     (root / "bin" / "python").unlink()
     assert run(capsys, environment=str(root))["environment"]["python"] == ""
+
+
+def test_addresses_are_those_of_interfaces_that_others_reach(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, words, lines in (
+        (
+            *("ip", "-4 -oneline address show scope global"),
+            "2: ens5    inet 10.0.0.4/20 scope global ens5\n3: ens6    inet 10.0.0.5/20\n3: ens6    inet 10.0.0.6/32\nodd\n",
+        ),
+        # Otherwise it shows several endpoints of each interface.
+        ("fi_info", "-p efa -t FI_EP_RDM", "    domain: rdmap0s6-rdm\n"),
+    ):
+        (tools / name).write_text(f"#!/bin/sh\n[ \"$*\" = '{words}' ] && printf '{lines}'\n")
+        (tools / name).chmod(0o755)
+    found = run(capsys)["efa"]
+    # An interface with two addresses is one.
+    assert (found["addresses"], found["interfaces"]) == (2, 1)
+    (tools / "ip").write_text("#!/bin/sh\nexit 1\n")
+    assert run(capsys)["efa"]["addresses"] == 0

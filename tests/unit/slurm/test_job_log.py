@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
@@ -281,3 +282,16 @@ def test_a_failure_in_one_sentence(changes: dict[str, Any], parts: list[str]) ->
     text = failure_text({**JOB, **changes}, "/a.log")
     assert all(part in text for part in parts), text
     assert text.startswith("job 12 (bert) ") and text.endswith("see the end of its log /a.log.")
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 6, 9, 11, 15])
+def test_a_task_that_a_signal_ended_has_the_code_that_a_shell_shows(number: int) -> None:
+    name = signal.strsignal(number)
+    for end in ("", " (core dumped)", "  "):
+        found = node_exit_codes(f"srun: error: n1: task 0: {name}{end}\n", [])
+        assert found == [{"node": "n1", "task": 0, "exit_code": 128 + number}]
+
+
+def test_a_task_without_memory_was_killed() -> None:
+    found = node_exit_codes("srun: error: n1: task 3: Out Of Memory\n", [])
+    assert found == [{"node": "n1", "task": 3, "exit_code": 128 + signal.SIGKILL}]

@@ -152,6 +152,21 @@ def test_what_is_missing_or_wrong_is_one_sentence(slurm: Played, job: Run, tmp_p
     assert busy["transient"] is True
 
 
+def test_a_slurm_that_hangs_does_not_answer(slurm: Played, job: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (slurm.folder / "bin" / "squeue").write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(calls, "SECONDS", 0.3)
+    assert job()["msg"] == "slurm_job: Slurm does not answer (no answer within 0 s); check slurmctld on the head node."
+    assert slurm.asked("sbatch") == []
+
+
+def test_arguments_are_text_for_the_script(slurm: Played, job: Run) -> None:
+    slurm.job(12, "PENDING")
+    found = job(args=[1, True, "x"])
+    assert found["command"][-3:] == ["1", "True", "x"]
+    # Numbers of jobs are read from text as well.
+    assert "--dependency=afterany:5:6" in job(dependency=[{"type": "afterany", "job_ids": ["5", 6]}])["command"]
+
+
 def test_jobs_of_a_name_are_cancelled_and_none_is_no_change(slurm: Played, job: Run) -> None:
     mine = "trainium:0123456789abcdef"
     slurm.says("squeue", f"5|R|{mine}\n8|R|{mine}\n")
