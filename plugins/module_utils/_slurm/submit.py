@@ -188,7 +188,7 @@ def command(options: Mapping[str, Any], digest: str) -> list[str]:
     if dependency:
         # A job that can never start would lie in the queue for ever.
         argv += [f"--dependency={dependency}", "--kill-on-invalid-dep=yes"]
-    script = _path("script", options["script"])
+    script = _path("script", options["script"] or "")
     return [*argv, script, *(_one_line("args", item) for item in options.get("args") or [])]
 
 

@@ -141,10 +141,10 @@ def test_addresses_are_those_of_interfaces_that_others_reach(tools: Path, capsys
     for name, words, lines in (
         (
             *("ip", "-4 -oneline address show scope global"),
-            "2: ens5    inet 10.0.0.4/20 scope global ens5\n3: ens6    inet 10.0.0.5/20\n3: ens6    inet 10.0.0.6/32\nodd\n",
+            r"2: ens5  inet 10.0.0.4/20 scope global\n3: ens6  inet 10.0.0.5/20\n3: ens6  inet 10.0.0.6/32\nodd\n",
         ),
         # Otherwise it shows several endpoints of each interface.
-        ("fi_info", "-p efa -t FI_EP_RDM", "    domain: rdmap0s6-rdm\n"),
+        ("fi_info", "-p efa -t FI_EP_RDM", r"    domain: rdmap0s6-rdm\n"),
     ):
         (tools / name).write_text(f"#!/bin/sh\n[ \"$*\" = '{words}' ] && printf '{lines}'\n")
         (tools / name).chmod(0o755)

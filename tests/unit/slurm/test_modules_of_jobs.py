@@ -167,6 +167,17 @@ def test_arguments_are_text_for_the_script(slurm: Played, job: Run) -> None:
     assert "--dependency=afterany:5:6" in job(dependency=[{"type": "afterany", "job_ids": ["5", 6]}])["command"]
 
 
+@pytest.mark.parametrize("script", [None, ""])
+@pytest.mark.parametrize("check", [True, False])
+def test_a_script_that_a_variable_left_empty_is_missed(
+    slurm: Played, tmp_path: Path, capsys: pytest.CaptureFixture[str], script: str | None, check: bool
+) -> None:
+    given = {"name": "bert", "script": script, "_ansible_remote_tmp": str(tmp_path), "_ansible_check_mode": check}
+    said = ended(slurm_job.main, given, capsys)[0]["msg"]
+    assert said == "slurm_job: script is ''; give an absolute path on the host."
+    assert slurm.asked("sbatch") == []
+
+
 def test_jobs_of_a_name_are_cancelled_and_none_is_no_change(slurm: Played, job: Run) -> None:
     mine = "trainium:0123456789abcdef"
     slurm.says("squeue", f"5|R|{mine}\n8|R|{mine}\n")
