@@ -120,6 +120,16 @@ def test_keys_are_overwritten_before_they_go() -> None:
     assert files <= set(FILES.split())
 
 
+def test_who_has_no_home_but_the_root_loses_nothing_of_it() -> None:
+    # Neither of the two would do it.
+    before = r"""ln -s systemctl /mnt/shred
+echo no-home:x:1002:1::/:/bin/sh >> /etc/passwd
+printf '%s\n' '#!/bin/sh' 'case "$*" in *//.*) echo "$*" >> /mnt/removed ;; *) exec /bin/rm "$@" ;; esac' > /mnt/rm
+chmod 755 /mnt/rm"""
+    code, removed, said = clean("ssh", before, "cat /mnt/removed 2> /dev/null || :")
+    assert (code, removed, said) == (0, [], "")
+
+
 def test_programs_are_told_to_forget_and_services_to_stop_first() -> None:
     for connection in ("ssh", "ssm"):
         code, _left, said = clean(connection, after="cat /mnt/calls >&2")
