@@ -77,7 +77,9 @@ def test_it_is_made_once_and_drift_is_seen(host: Host, run: Callable[..., dict[s
     first = run()
     assert (first["changed"], first["step"], first["devices"]) == (True, "make_filesystem", ["/dev/nvme1n1"])
     assert host.program.read_text() == "print()\n"
-    assert not run()["changed"]
+    assert first["differs"] is True
+    again = run()
+    assert (again["changed"], again["differs"]) == (False, False)
     host.scratch.chmod(0o755)
     assert run()["changed"]
     host.disks[0]["mountpoint"] = None

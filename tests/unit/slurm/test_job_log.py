@@ -292,6 +292,10 @@ def test_a_task_that_a_signal_ended_has_the_code_that_a_shell_shows(number: int)
         assert found == [{"node": "n1", "task": 0, "exit_code": 128 + number}]
 
 
+def test_what_is_no_end_of_a_task_has_no_code() -> None:
+    assert node_exit_codes("srun: error: n1: task 0: Some other trouble\n", []) == []
+
+
 def test_a_task_without_memory_was_killed() -> None:
     found = node_exit_codes("srun: error: n1: task 3: Out Of Memory\n", [])
     assert found == [{"node": "n1", "task": 3, "exit_code": 128 + signal.SIGKILL}]

@@ -175,7 +175,7 @@ def test_what_slurm_does_not_take_is_said(
     assert not (tmp_path / "records" / "bert.json").exists()
 
 
-@pytest.mark.parametrize(("end", "submitted"), [("12 0", False), ("12 3", True)])
+@pytest.mark.parametrize(("end", "submitted"), [("12 0", False), ("12 3", True), ("12 0 more", False)])
 def test_how_a_job_ended_it_has_written_itself(tmp_path: Path, slurm: Played, end: str, submitted: bool) -> None:
     """For when Slurm has forgotten it and there is no accounting."""
     slurm.lacks("sacct")
