@@ -21,8 +21,9 @@ _ADDRESS = re.compile(
     r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?!\d|\.\d)"
 )
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_URL = re.compile(r"\bhttps?://(?!\(another host\))[^\s\"'<>\])]+")
-_OWN_HOSTS = re.compile(r"127(?:\.[0-9]+){3}|\[?::1\]?|localhost|(?:[a-z0-9-]+\.)*(?:amazonaws\.com(?:\.cn)?|aws)")
+# With an address of IPv6 in brackets, or with what was left of one.
+_URL = re.compile(r"\bhttps?://(?!\(another host\))(?:\[[^\s\]]*\][^\s\"'<>\])]*|[^\s\"'<>\])]+)")
+_OWN_HOSTS = re.compile(r"127(?:\.[0-9]+){3}|::1|localhost|(?:[a-z0-9-]+\.)*(?:amazonaws\.com(?:\.cn)?|aws)")
 
 
 def nameless(text: str) -> str:
