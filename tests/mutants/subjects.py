@@ -33,6 +33,10 @@ PACKAGES = (
     ),
 )
 JOBS = ("job_environment", "job_folders", "pod_security")
+OF_ACTIONS = (
+    *("docs/test_refusals", "ec2/test_what_is_read_of_an_answer", "node/test_module_text_files"),
+    *("node/test_module_node_look", "node/test_role_neuron", "training/test_module_job_files"),
+)
 PLAYS = ("dataset/test_dataset_play", "ec2/test_efa_instance_play", "network/test_lease")
 
 
@@ -134,7 +138,11 @@ SUBJECTS = (
     Subject(
         "controller",
         files=("plugins/plugin_utils/*.py", "plugins/callback/*.py"),
-        tests=(f"{UNIT}/callback", f"{UNIT}/docs/test_refusals.py", f"{UNIT}/diagnose"),
+        tests=(
+            *(f"{UNIT}/{folder}" for folder in ("callback", "controller", "common", "diagnose")),
+            *(f"{UNIT}/{name}.py" for name in OF_ACTIONS),
+            *(f"{SECURITY}/test_{name}.py" for name in ("job_folders", "inventory_values", "node_answers")),
+        ),
         slow=(f"{CONTRACT}/node", REFUSALS, f"{CONTRACT}/slurm", *(f"{CONTRACT}/{name}.py" for name in PLAYS)),
     ),
 )

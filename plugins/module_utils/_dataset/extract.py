@@ -197,21 +197,26 @@ class _Archive:
         self._compressed_tar(path, pool)
 
     def _compressed_tar(self, path: str, pool: ThreadPoolExecutor) -> None:
-        jobs = []
+        jobs: dict[str, list[Future[None]]] = {}
         with tarfile.open(path, "r|*", tarinfo=Header) as archive:
             for item in archive:
                 member = _of_tar(item)
                 # tarfile keeps every header that it has seen.
                 archive.members = []  # type: ignore[attr-defined]
                 for target, _member, _item in self._admit([(member, item)]):
+                    again = target in jobs
+                    # The last of a name wins here as well, and two writers never meet.
+                    _wait(jobs.get(target, []))
                     source = archive.extractfile(item)
                     if source is not None and member.size <= BUFFERED:
-                        jobs.append(self._submit(pool, self._put, target, member, iter([source.read()])))
+                        jobs[target] = [self._submit(pool, self._put, target, member, iter([source.read()]), again)]
                     else:
-                        self._stream(target, member, source, BLOCK)
+                        jobs[target] = []
+                        self._stream(target, member, source, BLOCK, again)
                 if self._failed.is_set():
                     break
-        _wait(jobs)
+        for job in jobs.values():
+            _wait(job)
 
     def _copy_range(self, target: str, member: Member, source: int, offset: int) -> None:
         def blocks() -> Iterator[bytes]:
@@ -271,12 +276,12 @@ class _Archive:
 
         return pool.submit(run)
 
-    def _stream(self, target: str, member: Member, source: IO[bytes] | None, size: int) -> None:
-        self._put(target, member, iter(lambda: source.read(size) if source else b"", b""))
+    def _stream(self, target: str, member: Member, source: IO[bytes] | None, size: int, again: bool = False) -> None:
+        self._put(target, member, iter(lambda: source.read(size) if source else b"", b""), again)
 
-    def _put(self, target: str, member: Member, blocks: Iterator[bytes]) -> None:
-        """What has its name and size needs no second writing."""
-        if self._stage.has(target, member.size):
+    def _put(self, target: str, member: Member, blocks: Iterator[bytes], again: bool = False) -> None:
+        """What has its name and size needs no second writing, but where the archive has it ``again``."""
+        if not again and self._stage.has(target, member.size):
             self._count(member.size)
             return
         told = 0

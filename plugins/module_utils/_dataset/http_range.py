@@ -202,16 +202,17 @@ class Client:
             try:
                 self._connection.request("GET", path, headers=sent)
                 return self._connection.getresponse()
+            except (ValueError, http.client.InvalidURL) as error:
+                self.close()
+                # Its text has the whole of the address, with what is secret.
+                raise HttpError(
+                    f"{self._named(url)} was not fetched: {type(error).__name__}; check its characters"
+                ) from error
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 # A server may have ended a kept connection meanwhile: that is no failure of this request.
                 if not again:
                     raise CutError(str(error) or type(error).__name__) from error
-            except ValueError as error:
-                self.close()
-                raise HttpError(
-                    f"{self._named(url)} was not fetched: {type(error).__name__}; check its characters"
-                ) from error
         raise CutError("the connection ended")
 
 

@@ -2,73 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import fetch
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.http_range import Client, HttpError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.plan import File
 
-CONTENT = b"0123456789"
-Answer = Callable[[BaseHTTPRequestHandler], "tuple[int, dict[str, str], bytes]"]
-
-
-class Server:
-    """Answers as a test says; ``asked`` has path, range and If-Match of each request."""
-
-    def __init__(self) -> None:
-        self.answer: Answer = part
-        self.asked: list[tuple[str, str | None, str | None]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Says nothing."""
-
-            def do_GET(self) -> None:
-                outer.asked.append((self.path, self.headers["Range"], self.headers["If-Match"]))
-                status, headers, body = outer.answer(self)
-                self.send_response(status)
-                for name, value in {**headers, "Content-Length": str(len(body))}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def part(
-    request: BaseHTTPRequestHandler, content: bytes = CONTENT, tag: str = '"a"'
-) -> tuple[int, dict[str, str], bytes]:
-    start, _minus, end = str(request.headers["Range"]).removeprefix("bytes=").partition("-")
-    body = content[int(start) : int(end) + 1]
-    return 206, {"ETag": tag, "Content-Range": f"bytes {start}-{end}/{len(content)}"}, body
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.stop()
-
-
-def read(url: str, start: int = 2, end: int = 6) -> bytes:
-    client = Client(10)
-    try:
-        return b"".join(client.read(url, start, end, len(CONTENT), '"a"'))
-    finally:
-        client.close()
+from tests.unit.dataset.answering import CONTENT, Server, part, read
 
 
 def test_a_part_is_asked_for_of_the_content_that_was_found(server: Server) -> None:

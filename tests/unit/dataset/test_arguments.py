@@ -1,0 +1,12 @@
+"""A dataset's modules take what their documentation says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.arguments import check
+
+
+@pytest.mark.parametrize("name", ["dataset", "dataset_source_info"])
+def test_what_a_module_takes_is_documented(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, monkeypatch)

@@ -1,0 +1,12 @@
+"""Modules for Kubernetes take what their documentation says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.arguments import check
+
+
+@pytest.mark.parametrize("name", ["kubernetes_job", "kubernetes_job_info"])
+def test_what_a_module_takes_is_documented(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, monkeypatch)

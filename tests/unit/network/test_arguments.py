@@ -1,0 +1,12 @@
+"""Modules for networks take what their documentation says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.arguments import check
+
+
+@pytest.mark.parametrize("name", ["internal.cluster_lease", "internal.cluster_resources", "internal.network_info"])
+def test_what_a_module_takes_is_documented(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(name, monkeypatch)
