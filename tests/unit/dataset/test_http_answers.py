@@ -218,7 +218,12 @@ def test_https_goes_through_a_tunnel_of_the_proxy(monkeypatch: pytest.MonkeyPatc
 def test_one_connection_serves_until_the_server_is_another(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     kept = http_range._connect
-    monkeypatch.setattr(http_range, "_connect", lambda *given: made.append(given[0].host) or kept(*given))
+
+    def connect(address: Any, *more: Any) -> Any:
+        made.append(address.host)
+        return kept(address, *more)
+
+    monkeypatch.setattr(http_range, "_connect", connect)
     client = Client(10)
     for host in ("127.0.0.1", "127.0.0.1", "localhost"):
         url = server.url.replace("127.0.0.1", host)

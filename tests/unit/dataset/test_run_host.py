@@ -243,7 +243,10 @@ def test_a_state_that_is_gone_is_told(filled: Host, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_nobody_foresaw_is_told_as_well(filled: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Job, "_fetch", lambda *_given: {}["lost"])
+    def fetch(*_given: Any) -> Any:
+        raise KeyError("lost")
+
+    monkeypatch.setattr(Job, "_fetch", fetch)
     with pytest.raises(TrainiumError, match="The transfer failed: KeyError: 'lost'"):
         filled.run()
     # A first attempt leaves nothing behind.

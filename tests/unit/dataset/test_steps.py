@@ -121,7 +121,7 @@ def test_a_first_run_that_fetched_nothing_leaves_no_folder(host: Host, server: S
 def test_the_md5_that_s3_tells_is_compared(host: Host, server: Server, good: bool) -> None:
     tag = f'"{hashlib.md5(CONTENT if good else b"", usedforsecurity=False).hexdigest()}"'
     server.answer = lambda request: part(request, CONTENT, tag)
-    options = {
+    options: dict[str, Any] = {
         "source": "s3://bucket/f",
         "files": [{"path": "f", "url": f"{server.url}/f", "size": len(CONTENT), "tag": tag}],
     }
