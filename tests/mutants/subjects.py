@@ -35,6 +35,7 @@ PACKAGES = (
 JOBS = ("job_environment", "job_folders", "pod_security")
 OF_ACTIONS = (
     *("docs/test_refusals", "ec2/test_what_is_read_of_an_answer", "node/test_module_text_files"),
+    *(f"common/test_{name}" for name in ("actions", "actions_internal", "asking_again", "plain", "progress")),
     *("node/test_module_node_look", "node/test_role_neuron", "training/test_module_job_files"),
 )
 PLAYS = ("dataset/test_dataset_play", "ec2/test_efa_instance_play", "network/test_lease")
@@ -139,7 +140,7 @@ SUBJECTS = (
         "controller",
         files=("plugins/plugin_utils/*.py", "plugins/callback/*.py"),
         tests=(
-            *(f"{UNIT}/{folder}" for folder in ("callback", "controller", "common", "diagnose")),
+            *(f"{UNIT}/{folder}" for folder in ("callback", "controller", "diagnose")),
             *(f"{UNIT}/{name}.py" for name in OF_ACTIONS),
             *(f"{SECURITY}/test_{name}.py" for name in ("job_folders", "inventory_values", "node_answers")),
         ),

@@ -17,7 +17,6 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 from botocore.stub import Stubber
 
 REGION = "us-west-2"
-KEYS = {"aws_access_key_id": "AKIAIOSFODNN7EXAMPLE", "aws_secret_access_key": "secret"}
 Item = dict[str, Any]
 
 
@@ -39,14 +38,21 @@ class S3:
 
     def connect(self, settings: Item) -> Any:
         self.settings.append(settings)
-        given = {"region_name": settings.get("region", REGION), "endpoint_url": settings.get("endpoint")}
-        client = boto3.client("s3", config=settings["config"], **given, **KEYS)
+        client: Any = boto3.client(
+            "s3",
+            region_name=settings.get("region", REGION),
+            endpoint_url=settings.get("endpoint"),
+            config=settings["config"],
+            aws_access_key_id="AKIAIOSFODNN7EXAMPLE",
+            aws_secret_access_key="secret",
+        )
         stubber = Stubber(client)
         for call, answer, asked in self._answers:
             if isinstance(answer, dict):
                 stubber.add_response(call, answer, asked)
             else:
-                stubber.add_client_error(call, *answer, expected_params=asked)
+                code, text, *status = answer
+                stubber.add_client_error(call, code, text, status[0] if status else 400, expected_params=asked)
         self._answers = []
         stubber.activate()
         return client
@@ -79,7 +85,7 @@ def test_the_objects_of_a_prefix(s3: S3) -> None:
 
 
 def test_all_of_a_bucket_over_several_pages(s3: S3) -> None:
-    more = {"IsTruncated": True, "NextContinuationToken": "more"}
+    more: Item = {"IsTruncated": True, "NextContinuationToken": "more"}
     s3.expect("list_objects_v2", listed("a", **more), Bucket="bucket", Prefix="")
     s3.expect("list_objects_v2", listed("b", region=""), Bucket="bucket", Prefix="", ContinuationToken="more")
     assert [file["path"] for file in s3.describe("s3://bucket")["files"]] == ["a", "b"]
@@ -193,7 +199,8 @@ def raising(error: Exception) -> Any:
         (NoCredentialsError(), "the controller has no credentials; give it some, or set signed to false for a public"),
         (EndpointConnectionError(endpoint_url="https://x"), "Could not connect to the endpoint URL"),
         (
-            ClientError({"Error": {"Code": "PermanentRedirect", "Region": "eu-west-1"}}, "ListObjectsV2"),
+            # botocore's types do not know the region, which S3 tells here alone.
+            ClientError({"Error": {"Code": "PermanentRedirect", "Region": "eu-west-1"}}, "ListObjectsV2"),  # type: ignore[typeddict-unknown-key]
             "it is in another region; set the region eu-west-1",
         ),
     ],
