@@ -51,6 +51,7 @@ class Api:
 
     def __init__(self, kubeconfig: str | None, context: str | None, namespace: str) -> None:
         """Raises ImportError without the kubernetes client, TrainiumError where the kubeconfig is none."""
+        import yaml
         from kubernetes import config
         from kubernetes.client import Configuration
 
@@ -58,7 +59,7 @@ class Api:
         self._configuration = Configuration()
         try:
             config.load_kube_config(kubeconfig or None, context or None, self._configuration)
-        except (config.ConfigException, OSError, ValueError) as error:
+        except (config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
             where = f" {kubeconfig}" if kubeconfig else ""
             raise TrainiumError(
                 f"the kubeconfig{where} cannot be used ({one_line(error)}); set trainium_kubeconfig, or run "

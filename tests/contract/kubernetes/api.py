@@ -161,7 +161,7 @@ class Cluster:
             do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.kubeconfig = folder / "kubeconfig"
         # As JSON, which is YAML.
         url = f"http://127.0.0.1:{self.server.server_address[1]}"

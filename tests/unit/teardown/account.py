@@ -61,7 +61,7 @@ class Ec2:
         found = [
             item
             for item in self.kept.get(operation, [])
-            if {"Key": key, "Value": condition["Values"][0]} in item.get("Tags", item.get("TagSet", []))
+            if {"Key": key, "Value": condition["Values"][0]} in (item.get("Tags") or item.get("TagSet") or [])
         ]
         if operation == "describe_instances":
             return {"Reservations": [{"Instances": [item]} for item in found]}
