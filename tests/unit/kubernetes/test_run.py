@@ -131,6 +131,22 @@ def test_one_of_somebody_else_s_makes_no_room(cluster: Cluster, api: Api, bert: 
         submit(api, objects(SHARED, name="other"))
 
 
+def test_of_two_that_are_submitted_at_once_the_later_goes(cluster: Cluster, api: Api) -> None:
+    """Neither has seen the other before."""
+    first, second = objects(SHARED), objects(SHARED, name="other")
+
+    def meanwhile() -> None:
+        for one in first[1]:
+            if one["kind"] == "Job":
+                made = {**one, "metadata": {**one["metadata"], "creationTimestamp": "2026-11-23T06:00:00Z"}}
+                cluster.objects["apis/batch/v1/jobs", "trainium", one["metadata"]["name"]] = made
+
+    cluster.then = meanwhile
+    with pytest.raises(TrainiumError, match=f"^job {first[0]} is PENDING with the compile cache 'shared'"):
+        submit(api, second)
+    assert cluster.named("jobs") == [f"{first[0]}-0", f"{first[0]}-1"]
+
+
 @pytest.mark.parametrize(("one", "other", "same"), [("a", "a-c", True), ("a-s", "a-c", True), ("a", "b", False)])
 def test_parts_of_one_training_follow_each_other(one: str, other: str, same: bool) -> None:
     assert run._same(one, other) is same
