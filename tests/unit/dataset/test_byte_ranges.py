@@ -37,6 +37,7 @@ def test_a_log_that_is_none_says_nothing_that_can_harm(text: str) -> None:
 
 def test_what_all_connections_lose_is_one_chunk() -> None:
     assert 8 * byte_ranges.piece_size(64 * 1024 * 1024, 8) == 64 * 1024 * 1024
+    assert byte_ranges.piece_size(64 * 1024 * 1024, 1) == 64 * 1024 * 1024
     assert byte_ranges.piece_size(1, 8) == byte_ranges.SMALLEST_PIECE
 
 
