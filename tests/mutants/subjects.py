@@ -38,7 +38,7 @@ OF_ACTIONS = (
     *(f"common/test_{name}" for name in ("actions", "actions_internal", "asking_again", "plain", "progress")),
     *("node/test_module_node_look", "node/test_role_neuron", "training/test_module_job_files"),
 )
-PLAYS = ("dataset/test_dataset_play", "ec2/test_efa_instance_play", "network/test_lease")
+PLAYS = ("dataset/test_dataset_play", "ec2/test_inventory_nodes", "ec2/test_efa_instance_play", "network/test_lease")
 
 
 @dataclass(frozen=True)
