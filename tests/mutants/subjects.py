@@ -127,7 +127,11 @@ SUBJECTS = (
         slow=(f"{CONTRACT}/dataset",),
     ),
     _one("diagnose", "diagnose"),
-    _one("kubernetes", "eks_addons", "eks_storage", slow=(f"{CONTRACT}/kubernetes",)),
+    _one(
+        *("kubernetes", "eks_addons", "eks_storage"),
+        tests=(f"{UNIT}/common/test_actions.py",),
+        slow=(f"{CONTRACT}/kubernetes",),
+    ),
     Subject(
         "network",
         ("_network", "_teardown", "_lease"),

@@ -19,12 +19,14 @@ NAMES = sorted(
 )
 
 
-def action(name: str, **task: Any) -> Any:
-    found: Any = importlib.import_module(f"ansible_collections.trainium.cluster.plugins.action.{name}").ActionModule
-    told = SimpleNamespace(action=f"trainium.cluster.{name}", args={}, check_mode=False, async_val=0, **task)
-    for key, value in task.items():
-        setattr(told, key, value)
-    return found(told, SimpleNamespace(_shell=SimpleNamespace(tmpdir="/")), None, None, None)
+LOADED: dict[str, Any] = {
+    name: importlib.import_module(f"ansible_collections.trainium.cluster.plugins.action.{name}") for name in NAMES
+}
+
+
+def action(name: str) -> Any:
+    told = SimpleNamespace(action=f"trainium.cluster.{name}", args={}, check_mode=False, async_val=0)
+    return LOADED[name].ActionModule(told, SimpleNamespace(_shell=SimpleNamespace(tmpdir="/")), None, None, None)
 
 
 # They say how far it is, or are over at once: in the background nobody would see them.

@@ -53,6 +53,9 @@ def test_a_file_appears_whole_with_its_mode(stage: Stage, place: tuple[Path, Pat
     assert not stage.has("a/c", 0)
     # A folder is no file, whatever its size is.
     assert not stage.has("a", (work / "stage" / "a").stat().st_size)
+    # Nor is a link to one.
+    stage.symlink("a/link", "b")
+    assert not stage.has("a/link", 5)
 
 
 def test_a_file_that_fails_leaves_nothing(stage: Stage, place: tuple[Path, Path]) -> None:

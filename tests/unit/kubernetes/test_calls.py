@@ -126,8 +126,10 @@ def test_the_end_of_a_log(cluster: Cluster, api: Api) -> None:
     cluster.logs["a"] = "1\n2\n3\n"
     assert api.log("a") == "1\n2\n3\n"
     assert api.log("a", 2) == "2\n3\n"
-    # It has not begun.
+    # It has not begun, or is gone.
     assert api.log("b") == ""
+    cluster.refusals["GET", "pods"] = RefusalError(404, "NotFound", "no such pod")
+    assert api.log("a") == ""
 
 
 def test_no_other_token_is_sent_than_that_of_the_kubeconfig(

@@ -48,6 +48,18 @@ def test_rank_0_is_known_by_its_name_before_there_is_a_pod() -> None:
     assert len(f"{app}-role1-0-0") <= 63
 
 
+def test_torchx_s_own_programs_find_the_job() -> None:
+    """By the labels that its scheduler for Kubernetes gives pods and asks for."""
+    (job,) = parts()["train"]
+    for replica in (0, 1):
+        labels = job["spec"]["tasks"][replica]["template"]["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "torchx.pytorch.org"
+        assert labels["app.kubernetes.io/instance"] == job["metadata"]["name"]
+        assert labels["torchx.pytorch.org/replica-id"] == str(replica)
+        assert (labels["torchx.pytorch.org/role-index"], labels["torchx.pytorch.org/role-name"]) == ("0", "role1")
+        assert labels["torchx.pytorch.org/app-name"] == labels["app.kubernetes.io/name"]
+
+
 def local_addresses(job: dict[str, Any], own: dict[int, str], folder: Path) -> list[str]:
     """What the shell of each pod gives torchrun as its address. ``own``: what hostname says in those pods."""
     program = folder / "hostname"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._network.rules import rule_differences
 from ansible_collections.trainium.cluster.plugins.module_utils._network.run import Look
 
 from tests.unit.network.answers import REGION, Aws, Item
@@ -212,6 +213,22 @@ def test_a_type_that_ec2_does_not_know_is_refused() -> None:
     aws = Aws(answers(DescribeInstanceTypeOfferings={}, DescribeInstanceTypes="InvalidInstanceType"))
     with pytest.raises(TrainiumError, match=r"^EC2 does not know the instance type trn1.32xlarge in this region;"):
         ask(aws, ASKED)
+
+
+def test_ports_of_all_kinds_are_none() -> None:
+    """EC2 shows -1 where a rule of ICMP has no type; of all protocols it shows no ports."""
+    group = {"GroupName": "g", "GroupId": "sg-1", "OwnerId": "1"}
+    ends = {"IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
+    wanted = [{"proto": "icmp", "cidr_ip": "10.0.0.0/8"}]
+    shown: Item = {"IpProtocol": "icmp", "FromPort": -1, "ToPort": -1, **ends}
+    assert rule_differences(wanted, [shown], group, "g") == []
+    assert (
+        rule_differences([{"proto": "all", "cidr_ip": ["10.0.0.0/8"]}], [{"IpProtocol": "-1", **ends}], group, "g")
+        == []
+    )
+    (lacks, has) = rule_differences(wanted, [{**shown, "FromPort": 8}], group, "g")
+    assert lacks == "g lacks icmp 10.0.0.0/8 (no description)"
+    assert has == "g has icmp 8--1 10.0.0.0/8 (no description)"
 
 
 def test_a_call_that_is_refused_is_the_error() -> None:
