@@ -109,7 +109,10 @@ SUBJECTS = (
     ),
     _one(
         *("pcluster", "parallelcluster"),
-        tests=(f"{SECURITY}/test_cluster_buckets.py", f"{SECURITY}/test_templates.py"),
+        tests=(
+            *(f"{SECURITY}/test_cluster_buckets.py", f"{SECURITY}/test_templates.py"),
+            f"{UNIT}/ec2/test_hosts_parallelcluster.py",
+        ),
         slow=(f"{CONTRACT}/pcluster",),
     ),
     _one("training", slow=(f"{CONTRACT}/training",), tests=(f"{SECURITY}/test_report_paths.py",)),
