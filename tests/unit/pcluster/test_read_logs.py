@@ -12,7 +12,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import calls_logs
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_logs import PclusterLogs
 
-from tests.unit.pcluster.pcluster_stand_ins import Item, ToldError, ToldAccount, event, groups
+from tests.unit.pcluster.pcluster_stand_ins import Item, ToldAccount, ToldError, event, groups
 
 OLD, NEW = "/aws/parallelcluster/bert-202601010000", "/aws/parallelcluster/bert-202602010000"
 HEAD, NODE = "ip-10-0-0-1.i-0a.cloud-init", "ip-10-0-0-2.i-0b.cloud-init"

@@ -13,7 +13,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import 
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.run_stack import Stack
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.stack_events import STACK_TYPE
 
-from tests.unit.pcluster.pcluster_stand_ins import ARN, Item, ToldError, ToldAccount, event, groups
+from tests.unit.pcluster.pcluster_stand_ins import ARN, Item, ToldAccount, ToldError, event, groups
 
 GONE = ToldError("ValidationError", "Stack with id bert does not exist")
 BEGUN = event("bert", "CREATE_IN_PROGRESS")
