@@ -252,7 +252,7 @@ FAULTS: tuple[Fault, ...] = (
         (
             ("to the fork() system call",),
             ("efa provider to work safely when fork()",),
-            ("efa", "fork support", "fi_efa_fork_safe"),
+            ("fork support", "fi_efa_fork_safe"),
         ),
     ),
     Fault(

@@ -65,7 +65,7 @@ class Run:
             "fleet_policy": "fail",
             "keep_logs": True,
             "wait": True,
-            "wait_timeout": 0.01,
+            "wait_timeout": 60,
             **params,
         }
         self.library = ToldLibrary(

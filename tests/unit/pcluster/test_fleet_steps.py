@@ -35,7 +35,7 @@ def test_a_fleet_is_asked_once(wanted: str, status: str, asked: str) -> None:
 
 def test_a_fleet_is_awaited_by_its_status() -> None:
     made, library = fleet("START_REQUESTED", "RUNNING")
-    made.bring("running", "STOPPED", 0.01)
+    made.bring("running", "STOPPED", 60)
     assert library.operations == ["update_compute_fleet", "describe_compute_fleet", "describe_compute_fleet"]
     assert library.arguments("describe_compute_fleet") == {"cluster_name": "bert"}
     assert made.wait("running", 0) == {"status": "RUNNING"}

@@ -44,7 +44,7 @@ class Run:
             "rollback_on_failure": False,
             "force": False,
             "wait": True,
-            "wait_timeout": 0.01,
+            "wait_timeout": 60,
             **params,
         }
         self.warned: list[str] = []
@@ -148,9 +148,9 @@ def test_an_image_that_failed_is_refused_with_the_reason() -> None:
             "the build of the image failed: no role",
         ),
         ("present", [NONE, NONE], "the image is gone: something else deleted it meanwhile"),
-        ("present", [NONE, image("BUILD_IN_PROGRESS")], "mine (BUILD_IN_PROGRESS) is not built after 0.01 s"),
+        ("present", [NONE, image("BUILD_IN_PROGRESS")], "mine (BUILD_IN_PROGRESS) is not built after 60 s"),
         ("absent", [image("BUILD_COMPLETE"), image("DELETE_FAILED")], "the deletion of the image failed"),
-        ("absent", [image("DELETE_IN_PROGRESS")], "mine (DELETE_IN_PROGRESS) is not deleted after 0.01 s"),
+        ("absent", [image("DELETE_IN_PROGRESS")], "mine (DELETE_IN_PROGRESS) is not deleted after 60 s"),
     ],
 )
 def test_why_the_wait_is_given_up(wanted: str, images: list[Any], sentence: str) -> None:

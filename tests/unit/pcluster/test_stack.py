@@ -72,8 +72,18 @@ def test_the_wait_ends_with_the_operation(kind: str, status: str) -> None:
         DescribeStackEvents={"StackEvents": UNDER_WAY},
         GetTemplate=TEMPLATE,
     )
-    assert made.wait(kind, ARN, 0.01) == status
+    assert made.wait(kind, ARN, 60) == status
     assert account.requests("DescribeStacks") == [{"StackName": ARN}] * 2
+
+
+def test_the_first_looks_are_close_together_and_later_ones_are_not(clock: Any) -> None:
+    made, account = stack(
+        DescribeStacks=states("X_IN_PROGRESS"), DescribeStackEvents={"StackEvents": []}, GetTemplate=TEMPLATE
+    )
+    with pytest.raises(TrainiumError, match="still X_IN_PROGRESS after 3600 s"):
+        made.wait("create", ARN, 3600)
+    assert clock.now == 3600
+    assert 360 <= len(account.requests("DescribeStacks")) < 375
 
 
 def test_a_stack_that_is_not_there_any_more_is_deleted() -> None:
