@@ -269,7 +269,8 @@ def test_slurm_settings_may_be_a_list_as_well() -> None:
     settings = [{"A": 1}, {"A": 2}]
     found = render({"custom_slurm_settings": settings})["Scheduling"]["SlurmSettings"]
     assert found["CustomSlurmSettings"] == settings
-    for nothing in (None, [], {}):
+    empty: tuple[Any, ...] = (None, [], {})
+    for nothing in empty:
         assert "SlurmSettings" not in render({"custom_slurm_settings": nothing})["Scheduling"]
 
 

@@ -122,8 +122,43 @@ def test_no_pip_at_all(image: Image, tmp_path: Path) -> None:
     image.own("python3", pip=False)
     done = image.run(f"make_environment {tmp_path}/made")
     assert done.returncode == 1
-    assert "there is no pip 22.3 or newer" in done.stderr
-    assert "No module named ensurepip" in done.stderr
+    said = f"there is no pip 22.3 or newer for {image.bin / 'python3'} (No module named ensurepip); take an image with"
+    assert said in done.stderr
+
+
+def test_an_interpreter_that_makes_no_environment_says_why(image: Image, tmp_path: Path) -> None:
+    text = "#!/bin/sh\ncase $* in *--without-pip*) echo first; echo no space left >&2; exit 1;; esac\n"
+    image.has(image.bin / "python3", f'{text}exec {sys.executable} "$@"\n')
+    done = image.run(f"make_environment {tmp_path}/made")
+    assert done.returncode == 1
+    assert f"{image.bin / 'python3'} cannot make a virtual environment (no space left); name another" in done.stderr
+
+
+PIP = """said() {{ echo "$@" >> {folder}/asked; cat >> {folder}/asked; {then}; }}
+pip=(said) pip_options=(--index-url=https://example.com) requirements=(ansible-core "jinja2<4") lock='a==1'
+"""
+
+
+def test_ansible_is_installed_from_the_lock_file(image: Image, tmp_path: Path) -> None:
+    image.own("python3")
+    done = image.run(PIP.format(folder=tmp_path, then="true") + "install_requirements")
+    assert done.returncode == 0, done.stderr
+    options = "--disable-pip-version-check --no-input --progress-bar=off --quiet --index-url=https://example.com"
+    assert (tmp_path / "asked").read_text() == f"install {options} ansible-core jinja2<4\na==1\n"
+    # Bash before 4.4 takes an empty array for one that is not there.
+    done = image.run(PIP.format(folder=tmp_path, then="true") + "pip_options=()\ninstall_requirements")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [("echo one; echo ERROR: no match; echo hint >&2", "ERROR: no match"), ("echo one; echo two >&2", "two")],
+)
+def test_what_pip_says_of_a_failure_is_shown(image: Image, tmp_path: Path, said: str, reason: str) -> None:
+    image.own("python3")
+    done = image.run(PIP.format(folder=tmp_path, then=f"{said}; return 1") + "install_requirements")
+    assert done.returncode == 1
+    assert f"ansible-core cannot be installed ({reason}); check parallelcluster_node_index_url." in done.stderr
 
 
 @pytest.mark.parametrize(("python", "version"), [("3.10", "2.17.5"), ("3.12", "2.19.4"), ("3.14", "2.20.1")])
