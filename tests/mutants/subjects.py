@@ -115,7 +115,11 @@ SUBJECTS = (
         ),
         slow=(f"{CONTRACT}/pcluster",),
     ),
-    _one("training", slow=(f"{CONTRACT}/training",), tests=(f"{SECURITY}/test_report_paths.py",)),
+    _one(
+        "training",
+        slow=(f"{CONTRACT}/training",),
+        tests=(f"{SECURITY}/test_report_paths.py", f"{UNIT}/common/test_asking_again.py"),
+    ),
     Subject(
         "job scripts",
         roles=("training_job",),

@@ -279,6 +279,13 @@ def test_how_long_the_name_of_a_host_may_be(counts: tuple[int, int], length: int
     assert (f"{RESOURCE}/Name" not in keys(change, "b" * length)) is good
 
 
+@pytest.mark.parametrize(("minimum", "maximum", "host"), [(0, 4, "dy"), (2, 4, "dy"), (4, 4, "st")])
+def test_the_host_name_that_is_too_long_is_shown(minimum: int, maximum: int, host: str) -> None:
+    configuration = configuration_of("trn1", min_count=minimum, max_count=maximum)
+    (found,) = [one for one in lint(View(configuration, "b" * 60)) if "host name" in one.message]
+    assert f"compute1-{host}-trn1-4.bbb" in found.message
+
+
 def test_who_made_a_reservation_is_believed() -> None:
     by_aws = several(put(f"{RESOURCE}/InstanceType", "p4de.24xlarge"), RESERVED)
     where = [f"{QUEUE}/Networking/PlacementGroup/Enabled"]
