@@ -128,6 +128,8 @@ def test_versions_are_those_that_are_known() -> None:
 def test_a_script_without_marks_is_one_start() -> None:
     found = parse([line(1) + line(2)])
     assert [segment.steps for segment in found.segments] == [2]
+    # Nobody has said on how many nodes.
+    assert [(segment.nodes, segment.processes, segment.redone) for segment in found.segments] == [(0, 0, 0)]
     assert parse([""]) == ([], [], {})
 
 

@@ -97,6 +97,45 @@ def test_a_drawing_is_xml_with_a_curve_and_labels() -> None:
     assert shown.startswith("1:10 ") and shown.endswith(f"4999:{10 / 4999:.6g}")
 
 
+def texts(drawing: str, kind: str) -> list[str | None]:
+    tree = ElementTree.fromstring(drawing)  # noqa: S314 - our own
+    return [item.text for item in tree.iter("text") if item.get("class") == kind]
+
+
+def test_there_are_more_marks_up_than_across() -> None:
+    drawing, shown = chart("Loss", [("raw", [(0, 0.0), (11, 11.0)])])
+    assert texts(drawing, "up") == ["0", "2", "4", "6", "8", "10", "12"]
+    assert texts(drawing, "across") == ["0", "5", "10"]
+    assert 'aria-label="Loss" data-low="0" data-high="11"' in drawing
+    assert shown == "0:0 11:11"
+    high, _shown = chart("Loss", [("raw", [(0, 10.0), (1, 11.0)])], from_zero=True)
+    assert texts(high, "up")[0] == "0"
+
+
+def test_a_step_alone_is_a_dot_and_none_is_no_curve() -> None:
+    drawing, shown = chart("Loss", [("raw", [(3, 1.0)]), ("mean", [(3, None)])])
+    assert drawing.count('class="curve raw alone"') == 1 and drawing.count("<path") == 1
+    assert shown == "3:1"
+    two, _shown = chart("Loss", [("raw", [(3, 1.0), (4, 2.0)])])
+    assert "alone" not in two
+    nothing, shown = chart("Loss", [])
+    assert ("<path" in nothing, shown) == (False, "")
+
+
+def test_gaps_are_marked_where_they_are() -> None:
+    drawing, _shown = chart("Loss", [("raw", [(0, 1.0), (1, math.nan), (2, None), (4, 1.0)]), ("mean", [(3, None)])])
+    assert re.findall(r'class="gap" x1="([^"]+)"', drawing) == ["25%", "50%"]
+
+
+def test_values_that_are_all_the_same_are_in_the_middle() -> None:
+    for value in (5.0, -5.0, 0.0, 1e20):
+        found = axis([value, value])
+        assert found.low < value < found.high
+        assert math.isclose(value - found.low, found.high - value, rel_tol=1e-6)
+    assert axis([7], whole=True)[:2] == (6, 8)
+    assert axis([]) == axis([0, 1])
+
+
 values = st.lists(st.floats(), min_size=1, max_size=50)
 
 
