@@ -226,8 +226,9 @@ def test_what_is_laid_over_what() -> None:
     base = {"a": {"x": 1, "y": {"z": 2}}, "b": [1], "c": {"d": 1}}
     over = {"a": {"y": {"w": 3}}, "b": [2], "c": 5}
     assert merged(base, over) == {"a": {"x": 1, "y": {"z": 2, "w": 3}}, "b": [2], "c": 5}
-    presets = {"bert": {"args": {"a": 1}, "name": "bert", "enough_nodes": 2}, "x": {"name": "x"}}
+    presets: dict[str, Item] = {"bert": {"args": {"a": 1}, "name": "bert", "enough_nodes": 2}, "x": {"name": "x"}}
     assert preset_of({}, presets)["name"] == "bert"
     assert preset_of({"script": "a.py"}, presets) == {"name": "bert"}
     assert preset_of({"preset": "gone"}, presets) == {}
-    assert [enough_nodes(one, presets) for one in ({}, {"script": "a"}, {"preset": "x"})] == [2, 0, 0]
+    definitions: list[Item] = [{}, {"script": "a"}, {"preset": "x"}]
+    assert [enough_nodes(one, presets) for one in definitions] == [2, 0, 0]
