@@ -74,6 +74,9 @@ def test_llama_has_the_switches_of_its_script(name: str) -> None:
     args, env = PRESETS[name]["args"], PRESETS[name]["env"]
     flash = 1 if name.startswith("llama3") else False
     assert args["use_flash_attention"] == flash
+    precise = {"llama2-7b": False, "llama2-70b": 1, "llama3-8b": 1}
+    assert args.get("use_gpu_compatible_precision") == precise.get(name)
+    assert args.get("num_layers") == {"llama2-7b": False, "llama3-8b": 32}.get(name)
     if name in PIPELINED:
         on = ("use_zero1_optimizer", "use_selective_checkpoint", "use_meta_device_init", "save_load_xser")
         assert [args[key] for key in on] == [1] * 4

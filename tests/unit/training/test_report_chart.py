@@ -52,6 +52,10 @@ def test_steps_have_whole_marks_within_them(values: list[int]) -> None:
         (0.0004, 0.0001, "0.0004"),
         (-3, 1, "-3"),
         (2e9, 1e9, "2e9"),
+        (1e7, 1e6, "1.0e7"),
+        (9_000_000, 1e6, "9,000,000"),
+        # No more digits than there is room for.
+        (1.23456789e-5, 1e-14, "1.234568e-5"),
     ],
 )
 def test_marks_are_readable(value: float, step: float, shown: str) -> None:

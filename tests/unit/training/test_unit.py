@@ -35,6 +35,26 @@ def test_a_unit_that_was_killed_has_no_record() -> None:
     assert (state["active"], state["ended"], state["succeeded"], state["exit_code"]) == (False, False, False, -1)
 
 
+def test_what_a_record_does_not_say_is_empty() -> None:
+    state = state_of(GONE, {"exit_code": "x"})
+    assert {name: state[name] for name in ("exit_code", "phase", "restarts", "started_at", "ended_at")} == {
+        "exit_code": -1,
+        "phase": "",
+        "restarts": 0,
+        "started_at": 0,
+        "ended_at": 0,
+    }
+    assert (state["ended"], state["succeeded"]) == (True, False)
+    assert state_of(GONE, {"phase": "train"})["exit_code"] == -1
+    assert state_of(GONE, WELL)["ended_at"] == 2
+
+
+@pytest.mark.parametrize("word", ["activating", "deactivating", "reloading"])
+def test_what_starts_or_ends_is_active(word: str) -> None:
+    assert state_of(RUNS.replace("active", word), None)["active"]
+    assert not state_of(RUNS.replace("active", "failed"), None)["active"]
+
+
 def test_the_step_is_shown() -> None:
     assert text_of("trainium-bert", {"progress": {}}, 9) == "trainium-bert runs"
     progress = {"step": 14, "loss": 10.7, "throughput": 6449.36}
