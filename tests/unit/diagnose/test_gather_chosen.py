@@ -74,3 +74,9 @@ def test_a_slurm_that_fails_is_no_failure(tmp_path: Path) -> None:
     for name in ("sinfo", "squeue"):
         (tmp_path / name).chmod(0o755)
     assert gathered("--", slurm="yes", path=str(tmp_path))["n:sinfo"] == ["down"]
+
+
+def test_no_pattern_of_a_job_is_taken_for_one_of_a_log(tmp_path: Path) -> None:
+    one, two = log(tmp_path, "a.log"), log(tmp_path, "b.log")
+    assert list(gathered(f"{tmp_path}/a*", "--", f"{tmp_path}/b*")) == [one, two]
+    assert list(gathered(f"{tmp_path}/a*", "--", f"{tmp_path}/b*", newest=0)) == [one]
