@@ -201,7 +201,7 @@ def described(error: BaseException) -> dict[str, Any]:
     if isinstance(content, dict):
         message = str(content.get("message") or "")
     else:
-        message, content = str(content or error or type(error).__name__), {}
+        message, content = str(content or str(error) or type(error).__name__), {}
     return {"code": getattr(error, "code", None) or BROKEN, "message": message, "content": content}
 
 
