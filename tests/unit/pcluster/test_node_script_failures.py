@@ -32,6 +32,8 @@ class Boot:
     def __init__(self, folder: Path) -> None:
         self.cluster, self.node = Cluster(folder), folder / "head"
         self.node.mkdir()
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
         (self.node / "cfnconfig").write_text("cfn_node_type=HeadNode\n")
         self.stub("made/ansible-playbook", PLAYBOOK)
 
@@ -45,7 +47,13 @@ class Boot:
         script = script or self.cluster.script(self.node, False)
         return subprocess.run(
             ["bash", "-c", script.replace("/etc/chef/dna.json", str(self.node / "dna.json")), "script", *arguments],
-            env={"PATH": f"{stubs}:{os.environ['PATH']}", "STUBS": str(stubs), "NODE": str(self.node), "FAIL": fail},
+            env={
+                "PATH": f"{stubs}:{os.environ['PATH']}",
+                "TMPDIR": str(self.temporary),
+                "STUBS": str(stubs),
+                "NODE": str(self.node),
+                "FAIL": fail,
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -80,6 +88,7 @@ def test_ansible_is_told_of_the_node(boot: Boot) -> None:
     log = boot.node / "trainium-node.log"
     assert stat.S_IMODE(log.stat().st_mode) == 0o640
     assert f"is set up as HeadNode; see {log}." in done.stdout
+    assert list(boot.temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("known", ["{}", '{"cluster": {}}', ""])
@@ -108,6 +117,7 @@ def test_what_is_not_known_of_a_node_is_left_empty(boot: Boot, known: str) -> No
 def test_why_ansible_failed_is_said(boot: Boot, said: str, reason: str) -> None:
     done = boot.run(fail=f"{said}; exit 2")
     assert done.returncode == 1
+    assert list(boot.temporary.iterdir()) == []
     *before, last = done.stderr.splitlines()
     assert f": the node is not set up: {reason}" in last
     # The end of the log stands before it, for what keeps this output.
@@ -193,6 +203,7 @@ def test_an_image_is_set_up_by_ansible(boot: Boot) -> None:
     assert boot.asked[6:9] == ["--extra-vars", variables_of("Image", "trn1.32xlarge"), "trainium.cluster.node"]
     assert (boot.node / "variables").read_text() == VARIABLES
     # What was made for it is not in the image.
+    assert list(boot.temporary.iterdir()) == []
     assert not Path(boot.asked[9]).parent.exists()
     log = boot.node / "trainium-image.log"
     assert stat.S_IMODE(log.stat().st_mode) == 0o640
