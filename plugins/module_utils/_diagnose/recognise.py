@@ -37,26 +37,26 @@ _COMM_ID = re.compile(r"NCCL_COMM_ID \[([^\]]{1,300})\]", re.IGNORECASE)
 
 
 class _Sighting(NamedTuple):
-    """A line that shows a fault; sorts by its age, the newest last."""
+    """A line that shows a fault."""
 
     time: str
-    place: int
     source: str
     line: str
 
 
 class _Found:
-    """What was seen of one fault."""
+    """What was seen of one fault, ``first`` before all else."""
 
-    def __init__(self) -> None:
-        self.newest: _Sighting | None = None
+    def __init__(self, first: _Sighting) -> None:
+        self.newest = first
         self.nodes: dict[str, None] = {}
         self.count = 0
 
     def add(self, sighting: _Sighting, nodes: Iterable[str]) -> None:
         self.count += 1
         self.nodes.update(dict.fromkeys(nodes))
-        if self.newest is None or sighting[:2] >= self.newest[:2]:
+        # Of the same time, the one that is read later.
+        if sighting.time >= self.newest.time:
             self.newest = sighting
 
 
@@ -81,18 +81,16 @@ def known_faults(logs: Mapping[str, Iterable[str]]) -> list[dict[str, Any]]:
     Never raises, whatever the lines hold.
     """
     found: dict[str, _Found] = {}
-    place = 0
     for source, lines in logs.items():
         time = ""
         for line in lines:
-            place += 1
             line = line[:LINE_LIMIT]
             stamp = _TIME.search(line[:48])
             # A line without a time, as of a traceback, belongs to the one before it.
             time = f"{stamp[1]}T{stamp[2]}" if stamp else time
             for fault in _faults_of(line):
-                sighting = _Sighting(time, place, source, line)
-                found.setdefault(fault.name, _Found()).add(sighting, _nodes(fault, source, line))
+                sighting = _Sighting(time, source, line)
+                found.setdefault(fault.name, _Found(sighting)).add(sighting, _nodes(fault, source, line))
     return [_told(fault, found[fault.name]) for fault in fault_table.FAULTS if fault.name in found]
 
 
@@ -134,7 +132,7 @@ def _nodes(fault: Fault, source: str, line: str) -> list[str]:
 
 
 def _told(fault: Fault, found: _Found) -> dict[str, Any]:
-    newest = found.newest or _Sighting("", 0, "", "")
+    newest = found.newest
     return {
         "fault": fault.name,
         "cause": fault.cause,
