@@ -122,6 +122,9 @@ def test_the_tiles_of_a_page() -> None:
         "Restarts": "1|10 steps done again",
         "Cost, estimated": "2.00 USD|see below",
     }
+    # What it took stands before how much did it, and the cost at the end.
+    order = ["Loss", "Steps", "Throughput", "Duration", "Size", "Restarts", "Cost, estimated"]
+    assert list(tiles(record(TWO_STARTS, report, x=2))) == order
     assert tiles(record("")) == {"Loss": "-", "Steps": "0", "Throughput": "-|examples, median when warm", "Size": "-",
                                  "Restarts": "0"}  # fmt: skip
     assert tiles(record(log(1, 3), running=True))["Duration"] == "2 s|so far"
