@@ -26,6 +26,11 @@ def test_each_kind_of_log_is_read(content: Any, source: str) -> None:
     assert (found["fault"], found["source"]) == ("too many open files", source)
 
 
+def test_lines_stay_apart() -> None:
+    (found,) = FILTERS["known_faults"]({"n1": ["a", LINE, "b"]})
+    assert (found["line"], found["count"]) == (LINE, 1)
+
+
 def test_events_have_times() -> None:
     (found,) = FILTERS["known_faults"]({"n1": [{"time": "2026-11-21T07:00:00.000Z", "message": LINE}]})
     assert found["time"] == "2026-11-21T07:00:00"
