@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 UNIT, CONTRACT, SECURITY = "tests/unit", "tests/contract", "tests/security"
+# What every module takes.
+TAKEN = f"{UNIT}/modules"
 # Templates and scripts have tests. Most tasks run on hosts, where molecule tries them and nothing here does,
 # so that they have a score apart.
 ROLE_PARTS = ("templates/*", "files/*.sh", "files/*.py")
@@ -59,7 +61,7 @@ def _one(name: str, *roles: str, slow: tuple[str, ...] = (), tests: tuple[str, .
     return Subject(name, (f"_{name}",), roles, tests=(f"{UNIT}/{name}", *tests), slow=(*slow, *more))
 
 
-SUBJECTS = (
+_EACH = (
     Subject(
         "common",
         ("_common",),
@@ -110,7 +112,7 @@ SUBJECTS = (
     _one(
         *("pcluster", "parallelcluster"),
         tests=(
-            *(f"{SECURITY}/test_cluster_buckets.py", f"{SECURITY}/test_templates.py"),
+            *(f"{SECURITY}/test_{name}.py" for name in ("cluster_buckets", "templates")),
             f"{UNIT}/ec2/test_hosts_parallelcluster.py",
         ),
         slow=(f"{CONTRACT}/pcluster",),
@@ -158,6 +160,8 @@ SUBJECTS = (
         slow=(f"{CONTRACT}/node", REFUSALS, f"{CONTRACT}/slurm", *(f"{CONTRACT}/{name}.py" for name in PLAYS)),
     ),
 )
+
+SUBJECTS = tuple(replace(subject, tests=(*subject.tests, TAKEN)) for subject in _EACH)
 
 OF_TASKS = "tasks of "
 TASKS = tuple(

@@ -1,21 +1,12 @@
-"""eks_cluster and eks_nodegroup take and return what their documentation says."""
+"""eks_cluster and eks_nodegroup return what their documentation says."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
-import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._eks import plan, plan_nodegroup
 from ansible_collections.trainium.cluster.plugins.modules import eks_cluster, eks_nodegroup
 
-from tests.unit.documented import check_options, check_result, hidden
 from tests.unit.eks import test_plan_nodegroup as groups
-
-
-@pytest.mark.parametrize("module", [eks_cluster, eks_nodegroup])
-def test_the_options_are_as_documented_and_none_is_hidden(module: ModuleType) -> None:
-    check_options(module)
-    assert hidden(module.ARGUMENTS) == []
+from tests.unit.modules.documented import check_result
 
 
 def test_a_cluster_is_shown_as_documented() -> None:

@@ -1,17 +1,12 @@
-"""fsx_lustre takes and returns what its documentation says."""
+"""fsx_lustre returns what its documentation says."""
 
 from __future__ import annotations
 
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx import plan as fsx
 from ansible_collections.trainium.cluster.plugins.modules import fsx_lustre
 
-from tests.unit.documented import check_options, check_result, hidden
 from tests.unit.fsx.test_plan import item
-
-
-def test_the_options_are_as_documented_and_none_is_hidden() -> None:
-    check_options(fsx_lustre)
-    assert hidden(fsx_lustre.ARGUMENTS) == []
+from tests.unit.modules.documented import check_result
 
 
 def test_the_file_system_is_shown_as_documented() -> None:

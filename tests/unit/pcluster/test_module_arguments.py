@@ -1,27 +1,13 @@
-"""The modules take what their documentation says."""
+"""What a module for ParallelCluster asks for together, or one of."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.modules import (
-    pcluster,
-    pcluster_compute_fleet,
-    pcluster_image,
-    pcluster_info,
-    pcluster_logs,
-)
-from ansible_collections.trainium.cluster.plugins.modules.internal import collection_archive
+from ansible_collections.trainium.cluster.plugins.modules import pcluster, pcluster_image
 
-from tests import module_arguments
-
-MODULES = (pcluster, pcluster_compute_fleet, pcluster_image, pcluster_info, pcluster_logs, collection_archive)
-
-
-@pytest.mark.parametrize("module", MODULES, ids=[module.__name__.rpartition(".")[2] for module in MODULES])
-def test_a_module_takes_what_is_documented(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    module_arguments.check(module, monkeypatch, {"pcluster_python"})
+from tests.in_process import ended
 
 
 @pytest.mark.parametrize(
@@ -42,8 +28,6 @@ def test_a_module_takes_what_is_documented(module: ModuleType, monkeypatch: pyte
 def test_what_belongs_together_is_asked_for(
     module: ModuleType, given: dict[str, object], refused: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.in_process import ended
-
     name = {"name": "bert"} if module is pcluster else {}
     result, _code = ended(module.main, {**name, **given}, capsys)
     assert result["failed"] and refused in result["msg"]

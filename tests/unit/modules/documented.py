@@ -1,26 +1,29 @@
-"""What a module takes, beside what its documentation says that it takes."""
+"""What a module takes and returns, beside what its documentation says of both."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COLLECTION = "ansible_collections.trainium.cluster.plugins"
 # What both say, and in the same words.
 SAME = ("type", "required", "default", "choices", "elements", "aliases")
+
+TYPES: dict[str, Any] = {"str": str, "int": int, "float": float, "bool": bool, "list": list, "dict": dict}
 
 
 class Taken(BaseException):
     """Ends a module as soon as it says what it takes."""
 
 
-def _documented(name: str) -> dict[str, Any]:
+def documented(name: str) -> dict[str, Any]:
     """The options in the documentation, those of the collection's own fragments as well."""
     module = importlib.import_module(f"{COLLECTION}.modules.{name}")
     page = yaml.safe_load(module.DOCUMENTATION)
@@ -35,13 +38,13 @@ def _documented(name: str) -> dict[str, Any]:
     return {**options, **(page.get("options") or {})}
 
 
-def _described(options: Mapping[str, Any], below: str) -> dict[str, Any]:
+def described(options: Mapping[str, Any], below: str) -> dict[str, Any]:
     """The options, without what is said of them in another way or says nothing."""
     found: dict[str, Any] = {}
     for name, option in options.items():
         found[name] = {key: option[key] for key in SAME if option.get(key) or (key == "default" and key in option)}
         if option.get(below):
-            found[name]["options"] = _described(option[below], below)
+            found[name]["options"] = described(option[below], below)
     return found
 
 
@@ -50,8 +53,8 @@ def taken(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     module = importlib.import_module(f"{COLLECTION}.modules.{name}")
     found: dict[str, Any] = {}
 
-    def stop(**given: Any) -> None:
-        found.update(given)
+    def stop(argument_spec: Any, **given: Any) -> None:
+        found.update(given, argument_spec=argument_spec)
         raise Taken
 
     for base in ("AnsibleModule", "AnsibleAWSModule"):
@@ -62,8 +65,28 @@ def taken(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return found
 
 
-def check(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That it takes what its documentation says, and can tell what it would do."""
-    found = taken(name, monkeypatch)
-    assert found["supports_check_mode"] is True
-    assert _described(found["argument_spec"], "options") == _described(_documented(name), "suboptions")
+def hidden(options: Mapping[str, Any]) -> list[str]:
+    """The options whose values are struck out of results and logs wherever they occur, by their paths."""
+    found = []
+    for name, option in options.items():
+        found += [name] if option.get("no_log") else []
+        found += [f"{name}.{inner}" for inner in hidden(option.get("options") or {})]
+    return found
+
+
+def check_result(module: ModuleType, result: Any, *path: str) -> None:
+    """What lies at ``path`` of a module's result has the fields that are documented of it, and their types."""
+    here: dict[str, Any] = {"contains": yaml.safe_load(module.RETURN)}
+    for name in path:
+        here = here["contains"][name]
+    _check(result, {"type": "dict", **here}, ".".join(path))
+
+
+def _check(value: Any, said: Mapping[str, Any], called: str) -> None:
+    assert type(value) is TYPES[said["type"]], f"{called} is {value!r}"
+    if "contains" not in said:
+        return
+    for one in value if said["type"] == "list" else [value]:
+        assert set(one) == set(said["contains"]), called
+        for name, inner in said["contains"].items():
+            _check(one[name], inner, f"{called}.{name}")
