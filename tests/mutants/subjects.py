@@ -36,9 +36,8 @@ PACKAGES = (
 )
 JOBS = ("job_environment", "job_folders", "pod_security")
 OF_ACTIONS = (
-    *("docs/test_refusals", "ec2/test_what_is_read_of_an_answer", "node/test_module_text_files"),
-    *(f"common/test_{name}" for name in ("actions", "actions_internal", "asking_again", "plain", "progress")),
-    *("node/test_module_node_look", "node/test_role_neuron", "training/test_module_job_files"),
+    *("docs/test_refusals", "ec2/inventory/test_what_is_read_of_an_answer", "node/test_module_text_files"),
+    *("node/look/test_module_node_look", "node/software/test_role_neuron", "training/jobs/test_module_job_files"),
 )
 PLAYS = ("dataset/test_dataset_play", "ec2/test_inventory_nodes", "ec2/test_efa_instance_play", "network/test_lease")
 
@@ -113,14 +112,14 @@ _EACH = (
         *("pcluster", "parallelcluster"),
         tests=(
             *(f"{SECURITY}/test_{name}.py" for name in ("cluster_buckets", "templates")),
-            f"{UNIT}/ec2/test_hosts_parallelcluster.py",
+            f"{UNIT}/ec2/inventory/test_hosts_parallelcluster.py",
         ),
         slow=(f"{CONTRACT}/pcluster",),
     ),
     _one(
         "training",
         slow=(f"{CONTRACT}/training",),
-        tests=(f"{SECURITY}/test_report_paths.py", f"{UNIT}/common/test_asking_again.py"),
+        tests=(f"{SECURITY}/test_report_paths.py", f"{UNIT}/controller/test_asking_again.py"),
     ),
     Subject(
         "job scripts",
@@ -138,7 +137,7 @@ _EACH = (
     _one("diagnose", "diagnose"),
     _one(
         *("kubernetes", "eks_addons", "eks_storage"),
-        tests=(f"{UNIT}/common/test_actions.py",),
+        tests=(f"{UNIT}/controller/test_actions.py",),
         slow=(f"{CONTRACT}/kubernetes",),
     ),
     Subject(

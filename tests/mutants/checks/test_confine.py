@@ -66,7 +66,7 @@ def test_its_processes_end_with_it() -> None:
     os.close(read)
 
 
-TEST = "tests/unit/common/test_plain.py"
+TEST = "tests/unit/controller/test_plain.py"
 REACHED = "plugins/plugin_utils/_plain.py"
 
 

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.trainium.cluster.plugins.action.internal import node_ready
 from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 
-from tests.unit.common.test_asking_again import Clock, asking
+from tests.unit.controller.test_asking_again import Clock, asking
 
 
 class Node:
