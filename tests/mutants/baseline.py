@@ -133,13 +133,14 @@ def _part(said: dict[str, Any], name: str) -> dict[str, Any]:
     def own(tests: Iterable[str]) -> list[str]:
         return [test for test in tests if file_of(test) == name]
 
+    def lines(by_test: dict[str, list[int]]) -> dict[str, list[int]]:
+        # What ran before any test was collected, where a conftest imports it, is this file's, which was run alone.
+        first = {name: [*by_test.get("", []), *by_test.get(name, [])]}
+        return {test: found for test, found in {**by_test, **first}.items() if file_of(test) == name and found}
+
     return {
         "seconds": {test: said["seconds"][test] for test in own(said["seconds"])},
         "failed": own(said["failed"]),
         "files": {path: own(tests) for path, tests in said["files"].items() if own(tests)},
-        "lines": {
-            path: {test: by_test[test] for test in own(by_test)}
-            for path, by_test in said["lines"].items()
-            if own(by_test)
-        },
+        "lines": {path: lines(by_test) for path, by_test in said["lines"].items() if lines(by_test)},
     }

@@ -157,6 +157,11 @@ def _answer(call: Callable[..., Item], **request: Any) -> Item:
     try:
         return cast(Item, retried(call)(**request))
     except KeyError as error:  # As in pages; answers of STS have such an element as well.
+        at = error.__traceback__
+        while at and at.tb_next:
+            at = at.tb_next
+        if at is None or at.tb_frame.f_globals.get("__name__") != "botocore.parsers":
+            raise
         raise ResponseParserError(f"the answer has no {error}") from error
 
 

@@ -197,26 +197,32 @@ class _Archive:
         self._compressed_tar(path, pool)
 
     def _compressed_tar(self, path: str, pool: ThreadPoolExecutor) -> None:
-        jobs: dict[str, list[Future[None]]] = {}
+        # Of millions of members what has been written is not kept, but their names are.
+        met: set[str] = set()
+        written: dict[str, Future[None]] = {}
         with tarfile.open(path, "r|*", tarinfo=Header) as archive:
             for item in archive:
                 member = _of_tar(item)
                 # tarfile keeps every header that it has seen.
                 archive.members = []  # type: ignore[attr-defined]
                 for target, _member, _item in self._admit([(member, item)]):
-                    again = target in jobs
-                    # The last of a name wins here as well, and two writers never meet.
-                    _wait(jobs.get(target, []))
+                    again = target in met
+                    met.add(target)
+                    if target in written:
+                        # The last of a name wins here as well, and two writers never meet.
+                        written.pop(target).result()
                     source = archive.extractfile(item)
                     if source is not None and member.size <= BUFFERED:
-                        jobs[target] = [self._submit(pool, self._put, target, member, iter([source.read()]), again)]
+                        blocks = iter([source.read()])
+                        written[target] = self._submit(pool, self._put, target, member, blocks, again)
                     else:
-                        jobs[target] = []
                         self._stream(target, member, source, BLOCK, again)
+                if len(written) > 2 * WAITING:
+                    for target in [name for name, job in written.items() if job.done()]:
+                        written.pop(target).result()
                 if self._failed.is_set():
                     break
-        for job in jobs.values():
-            _wait(job)
+        _wait([*written.values()])
 
     def _copy_range(self, target: str, member: Member, source: int, offset: int) -> None:
         def blocks() -> Iterator[bytes]:

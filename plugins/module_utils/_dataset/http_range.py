@@ -179,8 +179,15 @@ class Client:
             raise CutError(f"the server answers {answer.status} {answer.reason}")
         raise HttpError(_refusal(self._named(url), answer.status, answer.reason, text))
 
+    def _odd(self, url: str, error: Exception) -> HttpError:
+        """Of an address that none can have; the error's own text has all of it, with what is secret."""
+        return HttpError(f"{self._named(url)} was not fetched: {type(error).__name__}; check its characters")
+
     def _once(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
-        address = _address(url)
+        try:
+            address = _address(url)
+        except ValueError as error:
+            raise self._odd(url, error) from error
         server = (address.scheme, address.host, address.port)
         proxies = getproxies()
         proxy = "" if proxy_bypass(address.host) else proxies.get(address.scheme, "")
@@ -196,23 +203,23 @@ class Client:
             if _address(proxy).user:
                 sent["Proxy-Authorization"] = _address(proxy).user
         for again in (not fresh, False):
-            if self._connection is None:
-                self._connection = _connect(address, proxy, self._timeout)
-                self._server = server
             try:
+                if self._connection is None:
+                    self._connection = _connect(address, proxy, self._timeout)
+                    self._server = server
                 self._connection.request("GET", path, headers=sent)
                 return self._connection.getresponse()
-            except (ValueError, http.client.InvalidURL) as error:
+            except (UnicodeError, http.client.InvalidURL) as error:
                 self.close()
-                # Its text has the whole of the address, with what is secret.
-                raise HttpError(
-                    f"{self._named(url)} was not fetched: {type(error).__name__}; check its characters"
-                ) from error
+                raise self._odd(url, error) from error
             except (OSError, http.client.HTTPException) as error:
                 self.close()
                 # A server may have ended a kept connection meanwhile: that is no failure of this request.
                 if not again:
                     raise CutError(str(error) or type(error).__name__) from error
+            except ValueError as error:
+                self.close()
+                raise self._odd(url, error) from error
         raise CutError("the connection ended")
 
 

@@ -77,11 +77,17 @@ def shown(url: str) -> str:
 
     >>> shown("https://user:secret@host:8/a?X-Amz-Signature=1")
     'https://host:8/a'
+    >>> shown("https://user:half/half@host/a")
+    'https://(not shown)'
     """
     scheme, found, rest = url.partition("://")
     if not found or scheme == "s3":
         return url
     host, slash, path = rest.partition("/")
+    name, _colon, port = host.rpartition(":")
+    if name and "]" not in port and not port.isdigit() and "@" not in host:
+        # The beginning of a password with a slash, which has to be written as %2F.
+        return f"{scheme}://(not shown)"
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
 
 

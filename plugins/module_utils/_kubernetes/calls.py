@@ -46,12 +46,23 @@ class KubernetesError(TrainiumError):
         self.reason = reason
 
 
+def _trouble(error: Exception) -> str:
+    """What is wrong with a kubeconfig, without what is in it."""
+    if isinstance(error, OSError):
+        return one_line(error)
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        return f"it is not YAML at line {mark.line + 1}, column {mark.column + 1}"
+    # Behind these words comes the entry that is wrong, whole.
+    words = str(error).partition(" in ")[0] if type(error).__name__ == "ConfigException" else ""
+    return one_line(Exception(words)) if words else "it does not have the form of one"
+
+
 class Api:
     """The API server of a kubeconfig's context, in one namespace."""
 
     def __init__(self, kubeconfig: str | None, context: str | None, namespace: str) -> None:
         """Raises ImportError without the kubernetes client, TrainiumError where the kubeconfig is none."""
-        import yaml
         from kubernetes import config
         from kubernetes.client import Configuration
 
@@ -59,10 +70,11 @@ class Api:
         self._configuration = Configuration()
         try:
             config.load_kube_config(kubeconfig or None, context or None, self._configuration)
-        except (config.ConfigException, OSError, ValueError, TypeError, yaml.YAMLError) as error:
+        except Exception as error:
+            # Of one that has another shape the library falls over anything; what it says may have a token in it.
             where = f" {kubeconfig}" if kubeconfig else ""
             raise TrainiumError(
-                f"the kubeconfig{where} cannot be used ({one_line(error)}); set trainium_kubeconfig, or run "
+                f"the kubeconfig{where} cannot be used ({_trouble(error)}); set trainium_kubeconfig, or run "
                 "playbooks/compute.yml, which writes it."
             ) from None
 

@@ -21,9 +21,13 @@ _ADDRESS = re.compile(
     r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?!\d|\.\d)"
 )
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-# With an address of IPv6 in brackets, or with what was left of one.
-_URL = re.compile(r"\bhttps?://(?!\(another host\))(?:\[[^\s\]]*\][^\s\"'<>\])]*|[^\s\"'<>\])]+)")
-_OWN_HOSTS = re.compile(r"127(?:\.[0-9]+){3}|::1|localhost|(?:[a-z0-9-]+\.)*(?:amazonaws\.com(?:\.cn)?|aws)")
+# With an address of IPv6 in brackets, perhaps behind a name and a password, or with what was left of one.
+_URL = re.compile(
+    r"\bhttps?://(?!\(another host\))(?:[^\s\"'<>\[\])@]{0,256}@)?(?:\[[^\s\[\]\"'<>]{0,64}\])?[^\s\"'<>\])]*",
+    re.IGNORECASE,
+)
+_OWN_HOSTS = re.compile(r"127(?:\.[0-9]+){3}|localhost|(?:[a-z0-9-]+\.)*(?:amazonaws\.com(?:\.cn)?|aws)")
+_OWN_BRACKETS = re.compile(r"https?://\[::1\](?::[0-9]{1,5})?(?:[/?#].*)?", re.IGNORECASE | re.DOTALL)
 
 
 def nameless(text: str) -> str:
@@ -57,8 +61,10 @@ def is_of_aws(address: str) -> bool:
 
 
 def _host(address: str) -> str:
+    """The host of an address; '' where brackets are in it, in which older Pythons take any name."""
     try:
-        return (urlsplit(address).hostname or "").lower()
+        parts = urlsplit(address)
+        return "" if "[" in parts.netloc else (parts.hostname or "").lower()
     except ValueError:
         return ""
 
@@ -66,7 +72,7 @@ def _host(address: str) -> str:
 def _shown(address: str) -> str:
     scheme, _colon, rest = address.partition("://")
     known = _OWN_HOSTS.fullmatch(_host(address)) and "@" not in rest
-    return address if known else f"{scheme}://(another host)"
+    return address if known or _OWN_BRACKETS.fullmatch(address) else f"{scheme}://(another host)"
 
 
 def _without_global(found: re.Match[str]) -> str:

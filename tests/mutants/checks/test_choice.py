@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutants import score, subjects
+from tests.mutants import baseline, score, subjects
 from tests.mutants.baseline import Baseline
 from tests.mutants.mutant import Mutant
 from tests.mutants.run import HUNG, NOTICED, SURVIVED, UNREACHED, Choice, Verdict
@@ -154,3 +154,20 @@ def test_the_page_has_what_was_measured_and_keeps_reasons(tmp_path: Path) -> Non
     assert (
         "| ec2 | 1 | 1 | 0 | 100 % | 0 s | abc | 1 |" in text and "| slurm | 1 | 0 | 0 | 0 % | 0 s | abc | 1 |" in text
     )
+
+
+def test_what_a_conftest_imports_is_of_the_file_that_was_run() -> None:
+    said = {
+        "seconds": {"a.py::one": 1.0, "b.py::two": 1.0},
+        "failed": [],
+        "files": {},
+        "lines": {SOURCE: {"": [1, 2], "a.py::one": [5], "b.py::two": [6]}, "other.py": {"b.py::two": [1]}},
+    }
+    assert baseline._part(said, "a.py")["lines"] == {SOURCE: {"a.py": [1, 2], "a.py::one": [5]}}
+
+
+@pytest.mark.parametrize("subject", [*subjects.SUBJECTS, *subjects.TASKS], ids=lambda subject: subject.name)
+def test_the_tests_of_a_subject_exist(subject: subjects.Subject) -> None:
+    """One that was moved away would be no test, and what it noticed would survive."""
+    for path in (*subject.tests, *subject.slow):
+        assert baseline.test_files(ROOT, [path]), path

@@ -64,7 +64,7 @@ def said(**changes: Any) -> str:
         ({"match_criteria": "open"}, "match_criteria is not for a Capacity Block"),
     ],
 )
-def test_arguments(changes: Item, refused: str) -> None:
+def test_a_purchase_is_refused_for_what_no_capacity_block_takes(changes: Item, refused: str) -> None:
     found = said(**changes)
     assert refused in found
     assert bool(refused) == bool(found)

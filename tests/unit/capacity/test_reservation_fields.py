@@ -55,7 +55,7 @@ ABSENT: dict[str, Any] = {"state": "absent", "instance_type": None, "count": 0, 
         ({**ABSENT, "name": "", "cluster_name": None}, "name and cluster_name are missing; give one of them"),
     ],
 )
-def test_arguments(changes: dict[str, Any], refused: str) -> None:
+def test_a_reservation_is_refused_for_what_ec2_does_not_take(changes: dict[str, Any], refused: str) -> None:
     found = said(**changes)
     assert refused in found
     assert bool(refused) == bool(found)

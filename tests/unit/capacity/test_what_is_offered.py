@@ -194,7 +194,7 @@ def test_a_region_is_shown_with_its_price_and_the_quotas_in_order() -> None:
         ("us-west-2", {"ends_before": "soon"}, "ends_before is 'soon', which is no date"),
     ],
 )
-def test_arguments(region: str, changes: Item, refused: str) -> None:
+def test_a_search_is_refused_for_what_is_never_offered(region: str, changes: Item, refused: str) -> None:
     said = ""
     try:
         offers.check_arguments(WANTED._replace(**changes), [region], NOW)

@@ -1,4 +1,4 @@
-"""Errors of AWS, as whoever lists nodes reads them: the names of Slurm that are not known, and nodes that are not."""
+"""How the nodes of an account are listed, and what is said where AWS refuses to tell them or their names in Slurm."""
 
 from __future__ import annotations
 

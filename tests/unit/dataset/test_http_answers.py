@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import http.client
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +170,23 @@ def test_an_address_with_odd_characters_is_refused_without_its_secrets(server: S
     with pytest.raises(HttpError) as error:
         read(f"{server.url}/{path}?X-Amz-Signature=1")
     assert str(error.value) == f"{server.url}/{path} was not fetched: {why}; check its characters"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://ann:half/half@files.example/f", "https://files.example:99999/f", "http://[::1/f", "http://a b.example/f"],
+)
+def test_an_address_that_cannot_be_read_is_refused_without_its_secrets(url: str) -> None:
+    with pytest.raises(HttpError, match="check its characters") as error:
+        read(f"{url}?X-Amz-Signature=1")
+    assert "half" not in str(error.value) and "Signature" not in str(error.value)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_told_as_such(server: Server, tmp_path: Path) -> None:
+    """It is an OSError and a ValueError as well; a clock or a proxy may be put right, so that it is tried again."""
+    server.secure(tmp_path)
+    with pytest.raises(CutError, match="CERTIFICATE_VERIFY_FAILED"):
+        read(f"{server.url}/f")
 
 
 @pytest.fixture

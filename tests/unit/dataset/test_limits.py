@@ -132,7 +132,7 @@ def test_room_is_set_aside_for_files_and_inodes() -> None:
 @pytest.mark.parametrize(
     ("mode", "safe"), [(0, 0o600), (0o777, 0o755), (0o4755, 0o755), (0o444, 0o644), (0o070, 0o650), (0o111, 0o711)]
 )
-def test_modes(mode: int, safe: int) -> None:
+def test_a_mode_is_made_safe(mode: int, safe: int) -> None:
     assert safe_mode(mode) == safe
 
 

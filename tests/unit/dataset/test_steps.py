@@ -11,12 +11,14 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset import extract, plan, run
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.lease_files import this_host
+from ansible_collections.trainium.cluster.plugins.module_utils._dataset.stage import Stage
 
 from tests.unit.dataset.answering import CONTENT, Server, part
 from tests.unit.dataset.host import Host
@@ -258,6 +260,41 @@ def test_the_last_member_of_a_name_wins_and_links_come_after_all_files(host: Hos
     assert (host.destination / "a").read_bytes() == (host.destination / "hard").read_bytes() == b"2"
     assert (host.destination / "a").stat().st_ino == (host.destination / "hard").stat().st_ino
     assert os.readlink(host.destination / "soft") == "a"
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz"])
+def test_a_member_of_the_same_name_and_size_waits_for_the_one_before_and_wins(
+    host: Host, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(host.source / f"a.{kind}", "w:gz" if kind == "tar.gz" else "w") as packed:
+        for content in (b"old", b"new"):
+            info = tarfile.TarInfo("a")
+            info.size = len(content)
+            packed.addfile(info, io.BytesIO(content))
+    order: list[str] = []
+    second, write = Event(), Stage.write
+
+    def slow(stage: Stage, *given: Any) -> None:
+        if order:
+            second.set()
+        order.append("begins")
+        # The first gives the second time to overtake it.
+        second.wait(0 if second.is_set() else 0.5)
+        write(stage, *given)
+        order.append("ends")
+
+    monkeypatch.setattr(Stage, "write", slow)
+    host.run()
+    assert order in (["begins", "ends"], ["begins", "ends"] * 2)
+    assert (host.destination / "a").read_bytes() == b"new"
+
+
+def test_an_archive_with_many_members_is_unpacked_whole(host: Host) -> None:
+    archive(host, "a.tar.gz", {f"{number:03}": b"%d" % number for number in range(200)})
+    host.run()
+    assert [(host.destination / f"{number:03}").read_bytes() for number in range(200)] == [
+        b"%d" % n for n in range(200)
+    ]
 
 
 @pytest.mark.parametrize("cut", [700, 2100])

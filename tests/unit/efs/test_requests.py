@@ -162,7 +162,9 @@ def test_two_of_one_name() -> None:
         ("tags", ({"team": "speech"},), ({"Name": "x"}, {"trainium:owner": "x"})),
     ],
 )
-def test_arguments(option: str, values: tuple[Any, ...], refused: tuple[Any, ...]) -> None:
+def test_a_value_that_efs_does_not_take_is_refused_by_its_option(
+    option: str, values: tuple[Any, ...], refused: tuple[Any, ...]
+) -> None:
     given = {**PARAMS, "wait_timeout": 60}
     for value in values:
         checks.check_arguments({**given, option: value})

@@ -58,7 +58,7 @@ GROUP: dict[str, Any] = {
 }
 
 
-def test_a_cluster() -> None:
+def test_a_cluster_is_described_by_our_names() -> None:
     assert clusters.cluster_of(CLUSTER) == {
         "name": "bert",
         "arn": "arn:aws:eks:us-west-2:123456789012:cluster/bert",
@@ -91,7 +91,7 @@ def test_a_cluster() -> None:
     assert set(clusters.cluster_of(CLUSTER)) - set(clusters.lasting(clusters.cluster_of(CLUSTER))) == moving
 
 
-def test_a_node_group() -> None:
+def test_a_node_group_is_described_by_our_names() -> None:
     assert groups.group_of(GROUP) == {
         "name": "trn",
         "arn": "arn:aws:eks:us-west-2:123456789012:nodegroup/bert/trn/1",

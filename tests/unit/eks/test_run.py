@@ -199,7 +199,7 @@ def test_node_groups_are_asked_for_their_version_before_several_steps(clusters: 
     assert not clusters.run(check=True, version="1.34")["changed"]
 
 
-def test_what_goes(clusters: Clusters) -> None:
+def test_a_cluster_goes_unless_it_has_node_groups_or_is_protected(clusters: Clusters) -> None:
     api = clusters.api
     api.cluster(known())
     api.groups()

@@ -106,7 +106,7 @@ def test_nodes_that_stay_as_they_are_are_warned_of(groups: Groups) -> None:
     assert len(groups.warned) == 1
 
 
-def test_what_goes(groups: Groups) -> None:
+def test_a_node_group_goes_unless_it_belongs_to_another_cluster(groups: Groups) -> None:
     groups.api.group(known())
     groups.deletes()
     groups.api.group(None)

@@ -75,7 +75,9 @@ def test_the_next_sizes_are_named(storage: str, capacity: int, first: bool, said
         ("name", ("a", "A.b_c-1"), ("-a", "a b", None, "")),
     ],
 )
-def test_arguments(option: str, values: tuple[Any, ...], refused: tuple[Any, ...]) -> None:
+def test_a_value_that_fsx_does_not_take_is_refused_by_its_option(
+    option: str, values: tuple[Any, ...], refused: tuple[Any, ...]
+) -> None:
     for value in values:
         checks.check_arguments({**GIVEN, option: value})
     for value in refused:
@@ -133,7 +135,7 @@ def test_what_fits_together(change: dict[str, Any]) -> None:
         ({**SOLID, "import_path": "s3://bucket", "copy_tags_to_backups": True}, "leave copy_tags_to_backups out"),
     ],
 )
-def test_what_does_not(change: dict[str, Any], words: str) -> None:
+def test_what_does_not_fit_together_is_refused(change: dict[str, Any], words: str) -> None:
     with pytest.raises(TrainiumError, match=words):
         checks.check_new(fsx.complete({**PARAMS, **change}), check_mode=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -151,11 +152,42 @@ def test_a_server_that_is_gone_is_told(cluster: Cluster, api: Api) -> None:
     assert error.value.details["transient"] is True
 
 
-@pytest.mark.parametrize("content", ["", "[]", "clusters: ["])
-def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, content: str) -> None:
+def kubeconfig(**changes: Any) -> str:
+    """One that is right, but for what is changed."""
+    entries = {
+        "current-context": "a",
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": "https://192.0.2.1"}}],
+        "users": [{"name": "a", "user": {"token": "SECRET"}}],
+        **changes,
+    }
+    return json.dumps(entries)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "Invalid kube-config. "),
+        ("[]", "it does not have the form of one"),
+        ("clusters: [", "it is not YAML at line 1, column 12"),
+        ("password: *SECRET", "it is not YAML at line 1, column 11"),
+        ("password: !SECRET", "it is not YAML at line 1, column 11"),
+        ("[" * 3000, "it does not have the form of one"),
+        (kubeconfig(contexts=[{"name": "a", "context": "text"}]), "it does not have the form of one"),
+        (kubeconfig(clusters=[{"name": "a", "cluster": {"server": 5}}]), "it does not have the form of one"),
+        (kubeconfig(users=[{"name": "a", "user": "text"}]), "it does not have the form of one"),
+        (kubeconfig(users=[{"name": "a", "usr": {"token": "SECRET"}}]), "Invalid kube-config file. Expected key user)"),
+        (
+            kubeconfig(users=[{"name": None, "user": {"token": "SECRET"}}]),
+            "Invalid kube-config file. Expected key name)",
+        ),
+    ],
+)
+def test_a_kubeconfig_that_is_none_is_named_and_nothing_in_it_is_shown(tmp_path: Path, content: str, why: str) -> None:
     path = tmp_path / "config"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(TrainiumError) as error:
         Api(str(path), None, "trainium")
-    assert str(error.value).startswith(f"the kubeconfig {path} cannot be used (")
-    assert "set trainium_kubeconfig" in str(error.value)
+    said = str(error.value)
+    assert said.startswith(f"the kubeconfig {path} cannot be used ({why}"), said
+    assert "set trainium_kubeconfig" in said and "SECRET" not in said

@@ -136,7 +136,7 @@ def test_an_absent_cluster_needs_no_configuration(modules: Modules) -> None:
     assert not modules.run(pcluster, name="bert", state="absent")["changed"]
 
 
-def test_images(modules: Modules) -> None:
+def test_images_are_listed_and_check_mode_foresees_a_build(modules: Modules) -> None:
     modules.library.told.update(list_images={"images": []}, list_official_images={"images": [{"amiId": "ami-1"}]})
     assert modules.run(pcluster_image, state="listed")["official_images"] == [{"ami_id": "ami-1"}]
     modules.library.told.update(describe_image=calls.PclusterError(404, "none"))

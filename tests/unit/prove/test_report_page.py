@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._prove.report import make, markdown, sentence
-from ansible_collections.trainium.cluster.plugins.module_utils._prove.shown import is_of_aws, nameless, public
+from ansible_collections.trainium.cluster.plugins.module_utils._prove.shown import hostless, is_of_aws, nameless, public
 
 from tests.unit.prove.proof import ACCEPTED, BOOT, PAGE, READY, ROOT, RUN, Item, seen, steps
 
@@ -150,6 +151,10 @@ def test_names_are_left_out_and_times_and_versions_are_not(told: str, shown: str
         ("http://[::1]:80/x and http://[1", "http://[::1]:80/x and http://(another host)"),
         ("http://[2001:db8::1]:80/x is", "http://(another host) is"),
         ("(see http://intern.example/x)", "(see http://(another host))"),
+        ("HTTPS://intern.example/x", "HTTPS://(another host)"),
+        ("http://[::1].intern.example:8443/secret", "http://(another host)"),
+        ("http://[s3.amazonaws.com].intern.example/x", "http://(another host)"),
+        ("http://ann:word@[2001:db8::1]:8443/secret", "http://(another host)"),
     ],
 )
 def test_addresses_of_private_networks_stay_and_others_go(told: str, shown: str) -> None:
@@ -240,3 +245,11 @@ def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
     done = run_module(tmp_path / "file" / "x", ROOT)
     assert done["failed"]
     assert done["msg"] == f"prove_report: {tmp_path / 'file' / 'x'}: Not a directory; correct prove_directory."
+
+
+def test_a_long_text_takes_no_longer_than_its_length() -> None:
+    """Its time would grow with the square: minutes for a text that a node can send."""
+    began = time.process_time()
+    for beginning in ('http://["', "http://[)", "http://a", "http://a:"):
+        hostless(beginning * 40_000)
+    assert time.process_time() - began < 10

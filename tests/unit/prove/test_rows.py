@@ -185,7 +185,9 @@ def test_what_took_time_is_told_of_a_teardown_that_ended_well_alone() -> None:
         ),
     ],
 )
-def test_dry_runs(runs: list[Item] | None, control: Item | None, expected: str, words: str) -> None:
+def test_dry_runs_refute_or_leave_open_what_a_request_asks_for(
+    runs: list[Item] | None, control: Item | None, expected: str, words: str
+) -> None:
     found, text = verdict(DRY_RUNS, seen(dry_runs=runs, control=control))
     assert (found, words in text) == (expected, True), text
 

@@ -47,7 +47,11 @@ def exposed(tmp_path: Path, name: str, **given: Any) -> set[str]:
         pytest.skip("this systemd judges only units that it has loaded")
     assert [line for line in done.stderr.splitlines() if file.name in line] == []
     assert done.returncode == 0, done.stderr
-    found = [one["json_field"] for one in json.loads(done.stdout) if float(one["exposure"] or 0)]
+    rows = json.loads(done.stdout)
+    # By other names nothing would be found open.
+    judged = [one["json_field"] for one in rows]
+    assert [prefix for prefix in JUDGED if not any(field.startswith(prefix) for field in judged)] == []
+    found = [one["json_field"] for one in rows if float(one["exposure"] or 0)]
     return {field for field in found if field.startswith(JUDGED)} - SHARED
 
 

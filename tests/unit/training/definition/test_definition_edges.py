@@ -1,4 +1,4 @@
-"""What a definition may just have, and what it just may not."""
+"""Definitions of training jobs at their limits: the last value that is accepted, and the first that is refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def fetch(**more: Any) -> Item:
         fetch(checksum="sha256:" + "A" * 64),
     ],
 )
-def test_this_is_taken(definition: Item) -> None:
+def test_a_definition_at_its_limits_is_accepted(definition: Item) -> None:
     assert resolve(definition)["digest"]
 
 

@@ -65,7 +65,7 @@ def ubuntu(version: str) -> Item:
         {"packages": ["h5py", "own-package-x"]},
     ],
 )
-def test_this_is_enough(site: Item) -> None:
+def test_a_site_that_has_what_the_preset_needs_is_enough(site: Item) -> None:
     assert said(**site) == ""
 
 
@@ -94,7 +94,7 @@ def test_this_is_enough(site: Item) -> None:
         ),
     ],
 )
-def test_this_is_not(site: Item, sentence: str) -> None:
+def test_a_site_that_lacks_what_the_preset_needs_is_told_what(site: Item, sentence: str) -> None:
     assert sentence in said(**site)
 
 
