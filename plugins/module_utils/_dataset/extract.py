@@ -78,6 +78,20 @@ class Header(tarfile.TarInfo):
             raise _sparse(made.name)
         return made
 
+    @classmethod
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Header:
+        """As tarfile has it, for which a damaged header is the end, unless it is the first. Raises ReadError."""
+        try:
+            return super().fromtarfile(archive)
+        except (tarfile.TruncatedHeaderError, tarfile.InvalidHeaderError) as error:  # type: ignore[attr-defined]
+            if archive.offset == 0:
+                raise
+            ends = isinstance(error, tarfile.TruncatedHeaderError)  # type: ignore[attr-defined]
+            at = archive.offset
+            raise tarfile.ReadError(
+                "it ends within a header" if ends else f"its header at byte {at} is damaged"
+            ) from None
+
     def _proc_pax(self, tarfile: Any) -> Any:
         if self.type == GLOBAL_HEADER and tarfile.pax_headers:
             raise UnsafeMemberError("it has more than one global header")
@@ -174,10 +188,10 @@ class _Archive:
     # --- tar ---
 
     def _tar(self, path: str, pool: ThreadPoolExecutor) -> None:
+        pairs: list[tuple[Member, tarfile.TarInfo]] = []
         try:
             with tarfile.open(path, "r:", tarinfo=Header) as archive, open(path, "rb") as data:
                 # One by one: the next header is looked for where this one says.
-                pairs = []
                 for item in archive:
                     pairs.append((_of_tar(item), item))
                     item.pax_headers = {}
@@ -192,7 +206,7 @@ class _Archive:
                 )
             return
         except tarfile.ReadError:
-            if self._begun:
+            if self._begun or pairs:
                 raise
         self._compressed_tar(path, pool)
 

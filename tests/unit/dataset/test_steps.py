@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -302,6 +303,26 @@ def test_a_tar_that_ends_within_a_member_is_damaged(host: Host, cut: int) -> Non
     data = archive(host, "a.tar", {"x": bytes(600), "y": bytes(600)}).read_bytes()
     (host.source / "a.tar").write_bytes(data[:cut])
     with pytest.raises(TrainiumError, match=r"a\.tar is damaged"):
+        host.run()
+    assert not host.destination.exists()
+
+
+@pytest.mark.parametrize("kind", ["tar", "tar.gz"])
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda data: data[:1300], "it ends within a header"),
+        (lambda data: data[:1024] + b"?" * 512 + data[1536:], "its header at byte 1024 is damaged"),
+    ],
+)
+def test_a_tar_with_a_bad_header_is_damaged_and_does_not_end_there(
+    host: Host, kind: str, spoil: Callable[[bytes], bytes], why: str
+) -> None:
+    """Python's tarfile takes it for the end, and the members behind it would be missing without a word."""
+    data = spoil(archive(host, "a.tar", {"x": b"x", "y": b"y", "z": b"z"}).read_bytes())
+    (host.source / "a.tar").unlink()
+    (host.source / f"a.{kind}").write_bytes(gzip.compress(data) if kind == "tar.gz" else data)
+    with pytest.raises(TrainiumError, match=rf"a\.{kind} is damaged.*: {why}; check the source"):
         host.run()
     assert not host.destination.exists()
 
