@@ -102,6 +102,8 @@ class Guard:
     def __init__(self, most: int = 0) -> None:
         """``most``: files and folders that the file system can take, 0 where it does not say."""
         self._known: dict[str, Known] = {}
+        # Hard links and what they are to, with their archives.
+        self._linked: set[tuple[str, str]] = set()
         self._most = most
 
     def plain(self, path: str, size: int, archive: bool) -> None:
@@ -139,6 +141,10 @@ class Guard:
             if found is None or found.kind != "file":
                 raise UnsafeMemberError(f"the hard link {own!r} is to {member.target!r}, which is no file before it")
             kind, content = "file", found.content
+            self._linked |= {(archive, path), (archive, target)}
+        elif kind == "file" and (archive, path) in self._linked:
+            # Links are made when all files are there, so that it would have another content than with tar.
+            raise UnsafeMemberError(f"the file {own!r} comes again behind a hard link of it, pack it anew")
         self._note(path, Known(kind, archive, "" if kind == "directory" else content))
         return path
 

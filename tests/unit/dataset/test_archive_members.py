@@ -42,6 +42,14 @@ def member(name: str, kind: str = "file", target: str = "") -> Member:
         ([member("a"), member("a/b")], "'a/b' lies below 'a', which is no directory"),
         ([member("hard", "hardlink", "missing")], "is to 'missing', which is no file before it"),
         ([member("link", "symlink", "a"), member("hard", "hardlink", "link")], "is to 'link', which is no file"),
+        (
+            [member("a"), member("hard", "hardlink", "a"), member("hard")],
+            "the file 'hard' comes again behind a hard link of it",
+        ),
+        (
+            [member("a"), member("hard", "hardlink", "a"), member("./a")],
+            "the file 'a' comes again behind a hard link of it",
+        ),
         ([member("hard", "hardlink", "../outside")], "'../outside' leads out of the folder"),
         ([member("a" * 256)], "has a longer name than file systems take"),
     ],
