@@ -18,3 +18,10 @@ def ended(
         main()
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
     return result, end.value.code
+
+
+def told(answer: Any) -> Any:
+    """An answer, or the error that it is."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

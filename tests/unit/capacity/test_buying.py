@@ -13,6 +13,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._capacity import 
 from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 
+from tests.in_process import told
 from tests.unit.capacity.test_block import FIRST, PARAMS, Item, offering, reservation
 from tests.unit.capacity.test_block_arguments import DEFAULTS
 
@@ -45,10 +46,7 @@ class Shop:
     def _find(self, client: Any, _params: Item) -> list[Any]:
         assert client.name == "client"
         self.done.append("look")
-        found = self._seen.pop(0) if len(self._seen) > 1 else self._seen[0]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return told(self._seen.pop(0) if len(self._seen) > 1 else self._seen[0])
 
     def _offer(self, client: Any, **request: Any) -> list[Item]:
         assert (client.name, request["InstanceCount"]) == ("client", 4)

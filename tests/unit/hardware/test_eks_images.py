@@ -104,7 +104,7 @@ def drivers_refused(release: str, kubernetes: str) -> set[str]:
         try:
             check_release(release, sdk, kubernetes)
         except NeuronSdkError as error:
-            found.add(str(error).split(", and the runtime")[0].rsplit(" ", 1)[-1])
+            found.add(str(error).partition(", and the runtime")[0].rsplit(" ", 1)[-1])
     return found
 
 

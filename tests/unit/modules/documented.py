@@ -83,7 +83,9 @@ def check_result(module: ModuleType, result: Any, *path: str) -> None:
 
 
 def _check(value: Any, said: Mapping[str, Any], called: str) -> None:
-    assert type(value) is TYPES[said["type"]], f"{called} is {value!r}"
+    # True is an int as well.
+    assert isinstance(value, TYPES[said["type"]]), f"{called} is {value!r}"
+    assert isinstance(value, bool) == (said["type"] == "bool"), f"{called} is {value!r}"
     if "contains" not in said:
         return
     for one in value if said["type"] == "list" else [value]:

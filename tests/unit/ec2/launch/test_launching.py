@@ -18,6 +18,8 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_launch i
 )
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.vacancies import Vacancy
 
+from tests.in_process import told
+
 Item = dict[str, Any]
 KIND = "trn1.2xlarge"
 PARAMS: Item = {
@@ -57,10 +59,7 @@ class Ec2:
 
     def _run(self, _client: Any, request: Item) -> list[Item]:
         self.asked.append(request)
-        answer = self.answers.pop(0) if self.answers else "running"
-        if isinstance(answer, Exception):
-            raise answer
-        self.seen = answer
+        self.seen = told(self.answers.pop(0) if self.answers else "running")
         return [self._instance(number) for number in range(request["MinCount"])]
 
     def _describe(self, _client: Any, filters: Item) -> list[Item]:

@@ -10,8 +10,6 @@ from ansible_collections.trainium.cluster.plugins.module_utils._pcluster.config.
     render,
 )
 
-# pytest finds the fixture by its name.
-from tests.unit.pcluster.config.test_module_pcluster_config import run  # noqa: F401
 from tests.unit.pcluster.pcluster_samples import GROUP, IMAGE, OTHER, PRIVATE, PUBLIC, RESERVATION
 
 Item = dict[str, Any]
@@ -29,14 +27,14 @@ ACTIONS = {"OnNodeStart": {"Script": SCRIPT, "Args": ["1"]}}
 POLICIES = [{"Policy": POLICY}, {"Policy": OWN}]
 
 
-def made(run: Any, **variables: Any) -> Item:  # noqa: F811
+def made(run: Any, **variables: Any) -> Item:
     result = run(lint="none", **variables)
     assert not result["failed"], result
     found: Item = result["configuration"]
     return found
 
 
-def test_the_options_of_the_head_node(run: Any) -> None:  # noqa: F811
+def test_the_options_of_the_head_node(run: Any) -> None:
     head = {
         **NODE,
         "instance_type": "m5.large",
@@ -88,7 +86,7 @@ def test_a_head_node_of_which_nothing_is_said() -> None:
     assert found["Monitoring"] == {"Logs": {"CloudWatch": logs}}
 
 
-def test_the_options_of_a_pool_of_login_nodes(run: Any) -> None:  # noqa: F811
+def test_the_options_of_a_pool_of_login_nodes(run: Any) -> None:
     pool = {
         **NODE,
         "name": "front",
@@ -121,7 +119,7 @@ def test_the_options_of_a_pool_of_login_nodes(run: Any) -> None:  # noqa: F811
     }
 
 
-def test_the_options_of_a_queue_and_its_compute_resources(run: Any) -> None:  # noqa: F811
+def test_the_options_of_a_queue_and_its_compute_resources(run: Any) -> None:
     resource = {
         "name": "a",
         "instance_type": "m5.large",
@@ -193,7 +191,7 @@ def test_the_options_of_a_queue_and_its_compute_resources(run: Any) -> None:  # 
     assert (found["Scheduling"]["Scheduler"], "Tags" in found) == ("slurm", False)
 
 
-def test_what_a_queue_does_not_say_is_the_clusters(run: Any) -> None:  # noqa: F811
+def test_what_a_queue_does_not_say_is_the_clusters(run: Any) -> None:
     queues = [{"name": "q", "compute_resources": [{"name": "a"}]}]
     whole = {"instance_type": "trn1.32xlarge", "min_count": 12, "capacity_reservation": {"id": RESERVATION}}
     found = made(run, queues=queues, compute_subnet_ids=[OTHER], ephemeral_dir="/all", placement_group="yes", **whole)
@@ -214,7 +212,7 @@ def test_what_a_queue_does_not_say_is_the_clusters(run: Any) -> None:  # noqa: F
     assert (only["JobExclusiveAllocation"], "CapacityType" in only) == (True, False)
 
 
-def test_the_options_of_the_cluster(run: Any) -> None:  # noqa: F811
+def test_the_options_of_the_cluster(run: Any) -> None:
     found = made(
         run,
         region="us-west-2",
@@ -255,7 +253,7 @@ def test_the_options_of_the_cluster(run: Any) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize(("key", "name"), [("instance_profile", "InstanceProfile"), ("instance_role", "InstanceRole")])
-def test_a_role_or_a_profile_of_each_kind_of_node(run: Any, key: str, name: str) -> None:  # noqa: F811
+def test_a_role_or_a_profile_of_each_kind_of_node(run: Any, key: str, name: str) -> None:
     queues = [{"name": "q", key: "arn:q", "compute_resources": [{"name": "a", "instance_type": "m5.large"}]}]
     given = {"head_node": {key: "arn:h"}, "login_nodes": [{key: "arn:l"}], "queues": queues, "iam_policies": [POLICY]}
     found = made(run, **given)
