@@ -95,7 +95,7 @@ _EACH = (
     _one("efs", slow=(f"{CONTRACT}/efs", f"{CONTRACT}/network/test_shared_storage.py")),
     _one("ecr", "eks_image", slow=(f"{CONTRACT}/ecr",)),
     _one("eks", "eks_cluster", slow=(f"{CONTRACT}/eks",)),
-    _one("slurm", "slurm", slow=(f"{CONTRACT}/slurm",)),
+    _one("slurm", "slurm", slow=(f"{CONTRACT}/slurm",), tests=(f"{UNIT}/controller/test_actions.py",)),
     Subject(
         "node",
         ("_node",),

@@ -34,7 +34,7 @@ class Asked:
         self._answers = [dict(one) for one in answers]
         monkeypatch.setattr(_patient, "tell", self.shown.append)
         action = asking(kind, [{}], check, **arguments)
-        action.call = lambda module, given, _variables: self._answer(module, given)
+        action.call = self._call
         action._execute_module = self._execute
         action._connection.transport = "ssh"
         action._task.get_name = lambda: "role : A task"
@@ -42,7 +42,15 @@ class Asked:
         self.result: Item = action.run(task_vars=HOST)
         assert self._answers == [], "a call that was foreseen was not made"
 
-    def _execute(self, module_name: str = "", module_args: Item | None = None, **_more: Any) -> Item:
+    def _call(self, module: str, given: Item, task_vars: Item) -> Item:
+        # Without the host's variables Ansible would not find its interpreter.
+        assert task_vars == HOST
+        return self._answer(module, given)
+
+    def _execute(
+        self, module_name: str = "", module_args: Item | None = None, task_vars: Item | None = None, **_more: Any
+    ) -> Item:
+        assert task_vars == HOST
         return self._answer(module_name or "its own", module_args)
 
     def _answer(self, module: str, given: Item | None) -> Item:
