@@ -74,6 +74,9 @@ def test_records_are_those_of_the_whole_answer(session: Any) -> None:
     assert (read["NextToken"], read["ResponseMetadata"]["RequestId"]) == ("more", "r")
     (before,), (after,) = (answer["Reservations"][0]["Instances"] for answer in (whole, read))
     assert len(after) < len(before)
+    # Nor what is not taken from the text before it is parsed.
+    assert not {"KeyName", "VpcId", "SecurityGroups", "MetadataOptions"} & set(after)
+    assert set(read["Reservations"][0]) == {"Instances"}
     assert len(after["NetworkInterfaces"][0]) < len(before["NetworkInterfaces"][0])
     record = reduce_instance(after, "us-west-2")
     assert record == reduce_instance(before, "us-west-2")
