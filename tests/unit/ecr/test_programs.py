@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import Progress
+from ansible_collections.trainium.cluster.plugins.module_utils._common.time_limits import duration
 from ansible_collections.trainium.cluster.plugins.module_utils._ecr import run_build as build
 
 from tests.unit.ecr.test_build import IMAGE, job, program
@@ -123,6 +125,32 @@ def test_it_is_told_how_far_it_is(machine: Machine) -> None:
 
     build.make(job(), machine.name, lambda _region: "secret", Told())
     assert told == [(1, 3, "build"), (2, 3, "push"), (3, 3)]
+
+
+def test_a_step_that_goes_on_is_told_again_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, ...]] = []
+    twice = threading.Event()
+
+    class Told(Progress):
+        def report(self, what: str, done: int, total: int, missing: Sequence[str] = (), note: str = "") -> None:
+            told.append((*missing, note))
+            if len(told) == 2:
+                twice.set()
+                # What comes next takes too long to be told.
+                monkeypatch.setattr(build, "REPEAT_SECONDS", 600)
+
+    monkeypatch.setattr(build, "REPEAT_SECONDS", 0.01)
+    with build._telling(Told(), "build", 1):
+        assert twice.wait(60)
+    assert told == [("build", ""), ("build", f"since {duration(0.01)}")]
+
+
+def test_the_program_ends_with_us_where_setpriv_can_see_to_that(machine: Machine) -> None:
+    program(machine.folder, f'echo "$*" >> {machine.folder}/with; shift 3; exec "$@"', "setpriv")
+    machine.make()
+    own = f"--pdeathsig TERM -- {machine.folder}/bin/podman"
+    begun = (machine.folder / "with").read_text().splitlines()[1:]
+    assert [line.split()[:5] for line in begun] == [f"{own} {verb}".split() for verb in ("login", "build", "push")]
 
 
 def test_what_is_built_from_lies_in_the_context(machine: Machine) -> None:
