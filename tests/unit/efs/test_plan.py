@@ -91,6 +91,16 @@ def test_a_change_of_throughput(there: Any, wanted: Any, request_: Any) -> None:
     assert sent == ({"FileSystemId": "fs-1", **request_} if request_ else None)
 
 
+def test_only_a_provisioned_throughput_is_shown() -> None:
+    for there, shown in (
+        ({"ThroughputMode": "provisioned", "ProvisionedThroughputInMibps": 5.0}, 5),
+        ({"ThroughputMode": "provisioned"}, 0),
+        ({"ThroughputMode": "elastic", "ProvisionedThroughputInMibps": 5.0}, 0),
+        ({"ThroughputMode": None}, 0),
+    ):
+        assert efs.file_system_of(item(**there))["provisioned_throughput"] == shown
+
+
 @pytest.mark.parametrize(
     ("there", "wanted", "words"),
     [

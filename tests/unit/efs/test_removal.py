@@ -80,6 +80,18 @@ def test_what_EFS_refuses_is_said(api: Efs) -> None:  # noqa: N802
         run(api, state="absent", wait=False)
 
 
+def test_one_that_is_still_in_use_is_deleted_when_it_is_free(api: Efs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mount target that is not listed any more may keep it for a moment."""
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    api.lists(known())
+    api.targets()
+    api.targets()
+    api.deletes(error="FileSystemInUse")
+    api.deletes(error="FileSystemInUse")
+    api.deletes()
+    assert run(api, state="absent", wait=False)["deleted"] == ["fs-1"]
+
+
 def test_one_that_is_not_waited_for_or_that_goes_already(api: Efs) -> None:
     api.lists(known())
     api.targets()
