@@ -36,7 +36,9 @@ def run(tmp_path: Path, template: str, **changes: Any) -> tuple[list[str], dict[
     programs.mkdir()
     texts = {"nccom-test": SHOW, "torchrun": SHOW, "salloc": SALLOC, "fi_info": "#!/bin/sh\n"}
     texts["uname"] = "#!/bin/sh\necho 6.8.0\n"
-    texts["ip"] = "#!/bin/sh\necho '2: eth7    inet 192.0.2.2/24 scope global eth7'\n"
+    # A second interface may have the same address, such as a bridge.
+    shown = ((1, "lo", "127.0.0.1/8"), (2, "eth7", "192.0.2.2/24"), (3, "br0", "192.0.2.2/32"))
+    texts["ip"] = "#!/bin/sh\n" + "".join(f"echo '{at}: {name}    inet {to} scope {name}'\n" for at, name, to in shown)
     for name, text in texts.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)

@@ -133,6 +133,18 @@ def test_a_cloud_init_that_does_not_answer_stops_the_module(
     assert (tmp_path / "hosts").read_text() == BROKEN
 
 
+def test_without_cloud_init_there_is_nothing_to_wait_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = tmp_path / "95.cfg"
+    config.write_text("manage_etc_hosts: true\n")
+    (tmp_path / "hosts").write_text(BROKEN)
+    result = run(capsys, path=str(tmp_path / "hosts"), tmp=tmp_path, cloud_init_config=str(config))
+    assert result["cloud_init"] == {"present": False, "finished": True, "config": ""}
+    assert (result["changed"], (tmp_path / "hosts").read_text()) == (True, SOUND)
+
+
 def with_cloud_init(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, script: str
 ) -> dict[str, Any]:
