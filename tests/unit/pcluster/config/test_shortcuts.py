@@ -109,6 +109,9 @@ def test_the_summary_of_variables(preset: str, variables: Item, expected: tuple[
         ("", {"queues": [{**own(instance_types=["trn1.2xlarge", "trn1.32xlarge"])["queues"][0],
                           "capacity_type": "SPOT"}]},
          (0, "spot", ["other nodes of the queue"])),
+        ("", {"queues": [{"name": "a", "compute_resources": [
+            {"name": kind, "instance_type": f"{kind}.32xlarge"} for kind in ("trn1", "trn1n")]}]},
+         (0, "on-demand", ["other nodes of the queue"])),
         ("trn9", {}, (0, "on-demand", ())),
     ],
 )  # fmt: skip

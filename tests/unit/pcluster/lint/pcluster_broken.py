@@ -315,6 +315,14 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
         "Scheduling/SlurmSettings/Database/PasswordSecretArn",
         "the secret is in us-east-2",
     ),
+    "secret of another region, cut short": (
+        put(
+            "Scheduling/SlurmSettings/Database",
+            {**DATABASE, "PasswordSecretArn": "arn:aws:secretsmanager:us-east-2:123456789012"},
+        ),
+        "Scheduling/SlurmSettings/Database/PasswordSecretArn",
+        "the secret is in us-east-2",
+    ),
     "two kinds of accounting": (
         put("Scheduling/SlurmSettings", {"Database": DATABASE, "ExternalSlurmdbd": {"Host": "db.example.com"}}),
         "Scheduling/SlurmSettings/Database",

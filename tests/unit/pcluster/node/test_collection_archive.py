@@ -22,6 +22,9 @@ FILES = st.dictionaries(NAMES, st.tuples(st.binary(max_size=50), st.booleans()))
     [
         ("plugins/modules/a.py", True),
         ("roles/x/files/run.sh", True),
+        ("playbooks/nodes.yml", True),
+        ("meta/runtime.yml", True),
+        ("meta", False),
         ("plugins/modules/__pycache__/a.pyc", False),
         ("plugins/modules/.a.py.swp", False),
         ("tests/unit/test_a.py", False),

@@ -202,6 +202,8 @@ def test_an_image_is_set_up_by_ansible(boot: Boot) -> None:
     assert boot.asked[:5] == ["--inventory", "localhost,", "--connection", "local", "--extra-vars"]
     assert boot.asked[6:9] == ["--extra-vars", variables_of("Image", "trn1.32xlarge"), "trainium.cluster.node"]
     assert (boot.node / "variables").read_text() == VARIABLES
+    # Whoever works on a node reads what is in its image.
+    assert (boot.node / "umask").read_text() == "0022\n"
     # What was made for it is not in the image.
     assert list(boot.temporary.iterdir()) == []
     assert not Path(boot.asked[9]).parent.exists()
