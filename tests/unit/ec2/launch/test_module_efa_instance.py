@@ -354,3 +354,30 @@ def test_addresses_of_a_launch_that_fails_are_given_back(module: Module, aws: Ac
     aws.answers["RunInstances"] = "UnauthorizedOperation"
     assert "AWS would not launch the instances" in module.said(public_ip="primary")
     assert (aws.addresses, aws.nodes) == ({}, {})
+
+
+def test_nothing_is_launched_while_who_is_replaced_does_not_end(module: Module, aws: Account) -> None:
+    module.run()
+    aws.answers["TerminateInstances"] = {"TerminatingInstances": []}
+    result = module.run(replace=["i-00000002"], wait_timeout=1)
+    assert "0 of 1 nodes are terminated after 3 s, waiting for i-00000002; nothing was launched yet" in result["msg"]
+    assert (result["replaced"], result["launched"]) == (["i-00000002"], [])
+    assert aws.done[-1] == "TerminateInstances i-00000002"
+
+
+def test_who_does_not_wait_gets_nodes_that_do_not_run_yet(module: Module, aws: Account) -> None:
+    def launch(asked: Item) -> Any:
+        answer = aws._launch(asked)
+        for node in answer["Instances"]:
+            aws.nodes[node["InstanceId"]]["State"] = {"Name": "pending"}
+        return answer
+
+    aws.answers["RunInstances"] = launch
+    result = module.run(wait=False)
+    assert [one["state"] for one in result["instances"]] == ["pending"] * 2
+    # As after a run that was killed while it waited: the next one waits, and changes nothing.
+    for node in aws.nodes.values():
+        node["State"] = {"Name": "pending"}
+    said = module.said(wait_timeout=1)
+    assert "0 of 2 nodes are running after 1 s" in said
+    assert aws.done == ["RunInstances 2"]
