@@ -35,7 +35,7 @@ def test_nodes_are_asked_for_in_the_region_that_tells_prices(module: Module, aws
 
 
 def test_all_that_is_billed_by_the_hour_is_counted_once_each(module: Module, aws: Aws) -> None:
-    beside = {"head_instance_type": "m5.large", "system_instance_type": "m5.large", "system_count": 3}
+    beside: Item = {"head_instance_type": "m5.large", "system_instance_type": "m5.large", "system_count": 3}
     result = module.run(prices=PRICES, unknown=["the control plane"], **beside)
     assert (result["dollars_per_hour"], aws.asked) == (22.0, [])
     said = result["sentence"]

@@ -381,3 +381,21 @@ def test_who_does_not_wait_gets_nodes_that_do_not_run_yet(module: Module, aws: A
     said = module.said(wait_timeout=1)
     assert "0 of 2 nodes are running after 1 s" in said
     assert aws.done == ["RunInstances 2"]
+
+
+def test_a_successor_that_does_not_run_leaves_the_place_to_the_next(module: Module, aws: Account) -> None:
+    module.run()
+
+    def launch(asked: Item) -> Any:
+        answer = aws._launch(asked)
+        for node in [] if asked.get("DryRun") else answer["Instances"]:
+            aws.nodes[node["InstanceId"]]["State"] = {"Name": "pending"}
+        return answer
+
+    aws.answers["RunInstances"] = launch
+    said = module.said(replace=["i-00000001"], wait_timeout=1)
+    assert "the 1 nodes of this launch were terminated again; i-00000001 ended to be replaced, and the next" in said
+    assert aws.done[-2:] == ["CreateTags i-00000003", "TerminateInstances i-00000003"]
+    aws.answers["RunInstances"] = aws._launch
+    result = module.run()
+    assert (result["launched"], result["instance_ids"]) == (["i-00000004"], ["i-00000004", "i-00000002"])
