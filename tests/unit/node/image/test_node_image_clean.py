@@ -73,7 +73,13 @@ def clean(connection: str, before: str = ":", after: str = SHOW) -> tuple[int, l
     script = f'set -e\n{VIEW}\n{before}\nsh -c "$CLEAN" clean "$1" && code=0 || code=$?\n{after}\nexit $code'
     done = subprocess.run(
         [*NAMESPACE, "sh", "-c", script, "view", connection],
-        env={"PATH": os.environ["PATH"], "FILES": FILES, "CLEAN": CLEAN.read_text(encoding="utf-8")},
+        # As where somebody logs in: not every byte is a letter there.
+        env={
+            "PATH": os.environ["PATH"],
+            "LC_ALL": "C.UTF-8",
+            "FILES": FILES,
+            "CLEAN": CLEAN.read_text(encoding="utf-8"),
+        },
         capture_output=True,
         text=True,
         timeout=600,
@@ -216,3 +222,9 @@ def test_the_password_of_a_mirror_is_told(source: str) -> None:
     assert said.endswith(f"These are left, and must not be in an image: {source}\n")
     # A name alone is no password.
     assert clean("ssh", write.format("ann@"))[0] == 0
+
+
+def test_a_password_of_other_letters_is_told_as_well() -> None:
+    write = "printf 'deb https://me:pa\\351@c.example/a noble main\\n' > /etc/apt/mirror.list"
+    code, _left, said = clean("ssh", write)
+    assert (code, "/etc/apt/mirror.list" in said) == (1, True), said
