@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import IO, Any
+from tarfile import InvalidHeaderError, TruncatedHeaderError  # type: ignore[attr-defined]
+from typing import IO, Any, NoReturn
 
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._dataset.archive_members import (
@@ -79,18 +80,14 @@ class Header(tarfile.TarInfo):
         return made
 
     @classmethod
-    def fromtarfile(cls, archive: tarfile.TarFile) -> Header:
+    def fromtarfile(cls, tarfile: Any) -> Header:
         """As tarfile has it, for which a damaged header is the end, unless it is the first. Raises ReadError."""
         try:
-            return super().fromtarfile(archive)
-        except (tarfile.TruncatedHeaderError, tarfile.InvalidHeaderError) as error:  # type: ignore[attr-defined]
-            if archive.offset == 0:
-                raise
-            ends = isinstance(error, tarfile.TruncatedHeaderError)  # type: ignore[attr-defined]
-            at = archive.offset
-            raise tarfile.ReadError(
-                "it ends within a header" if ends else f"its header at byte {at} is damaged"
-            ) from None
+            return super().fromtarfile(tarfile)
+        except TruncatedHeaderError as error:
+            _damaged(tarfile, "it ends within a header", error)
+        except InvalidHeaderError as error:
+            _damaged(tarfile, f"its header at byte {tarfile.offset} is damaged", error)
 
     def _proc_pax(self, tarfile: Any) -> Any:
         if self.type == GLOBAL_HEADER and tarfile.pax_headers:
@@ -100,6 +97,13 @@ class Header(tarfile.TarInfo):
     def _proc_gnusparse_10(self, next: tarfile.TarInfo, *_more: Any) -> None:
         """The map lies in the data, and may be as long as it likes."""
         raise _sparse(next.name)
+
+
+def _damaged(archive: Any, why: str, error: Exception) -> NoReturn:
+    """By the first header tarfile tells what kind of file it is."""
+    if archive.offset == 0:
+        raise error
+    raise tarfile.ReadError(why) from error
 
 
 def _sparse(name: str) -> UnsafeMemberError:

@@ -134,9 +134,9 @@ def module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     # Time passes by itself.
     monkeypatch.setattr(waiting, "looks", looks)
 
-    def made(account: Account, usual: Item = USUAL) -> Module:
+    def made(account: Account, usual: Item | None = None) -> Module:
         clients = {name: account.client(name) for name in ("ec2", "resource-groups")}
-        return Module(capacity_reservation, clients, monkeypatch, capsys, usual)
+        return Module(capacity_reservation, clients, monkeypatch, capsys, usual or USUAL)
 
     return made
 
