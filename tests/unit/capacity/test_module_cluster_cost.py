@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from ansible_collections.trainium.cluster.plugins.modules.internal import cluster_cost
 
+from tests.unit.aws_answers import Aws, Item
 from tests.unit.capacity.test_prices import product
 from tests.unit.in_aws import Module
-from tests.unit.network.answers import Aws, Item
 
 TWO: Item = {"instance_type": "trn1.32xlarge", "count": 2}
 PRICES = {"trn1.32xlarge": "10", "m5.large": "0.5"}

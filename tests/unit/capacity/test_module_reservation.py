@@ -11,8 +11,8 @@ from ansible_collections.amazon.aws.plugins.module_utils.modules import AnsibleA
 from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.modules import capacity_reservation
 
+from tests.unit.aws_answers import Aws, Item
 from tests.unit.in_aws import Module
-from tests.unit.network.answers import Aws, Item
 
 KIND = "trn1.32xlarge"
 USUAL: Item = {"name": "a", "cluster_name": "c1", "instance_type": KIND, "availability_zone": "us-west-2d"}

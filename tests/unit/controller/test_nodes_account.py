@@ -17,7 +17,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
-from tests.unit.network.answers import Aws
+from tests.unit.aws_answers import Aws
 
 URL = "https://ec2.us-west-2.amazonaws.com"
 

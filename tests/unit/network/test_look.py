@@ -9,7 +9,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from ansible_collections.trainium.cluster.plugins.module_utils._network.rules import rule_differences
 from ansible_collections.trainium.cluster.plugins.module_utils._network.run import Look
 
-from tests.unit.network.answers import REGION, Aws, Item
+from tests.unit.aws_answers import REGION, Aws, Item
 from tests.unit.network.test_plan import WANTED, right
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/ml"

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.modules.internal import cluster_resources, network_info
 
 from tests.in_process import ended
-from tests.unit.network.answers import Aws, Item
+from tests.unit.aws_answers import Aws, Item
 
 Run = Callable[..., Item]
 

@@ -192,6 +192,17 @@ def test_the_page_of_a_proxy_says_of_nobody_who_calls(body: str) -> None:
             ask(client_of("sts", body))
 
 
+def test_a_mistake_of_ours_is_no_answer_of_a_proxy() -> None:
+    """It would be tried again until the time is over."""
+
+    class Client:
+        def get_caller_identity(self) -> dict[str, str]:
+            raise KeyError("Arn")
+
+    with pytest.raises(KeyError):
+        aws.caller_arn(Client())
+
+
 def test_filters_are_lists_of_text() -> None:
     found = aws.filters_of({"vpc-id": "vpc-1", "tag:Name": ["a", "b"], "default-for-az": True})
     assert found == [

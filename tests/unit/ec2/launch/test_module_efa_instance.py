@@ -11,9 +11,9 @@ from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_a
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import waiting as of_nodes
 from ansible_collections.trainium.cluster.plugins.modules import efa_instance
 
+from tests.unit.aws_answers import Aws, Item
 from tests.unit.ec2.launch.test_module_launch_template import GROUP, listed
 from tests.unit.in_aws import Module
-from tests.unit.network.answers import Aws, Item
 
 KIND = "trn1.2xlarge"
 USUAL: Item = {

@@ -7,8 +7,8 @@ import base64
 import pytest
 from ansible_collections.trainium.cluster.plugins.modules import efa_launch_template
 
+from tests.unit.aws_answers import Aws, Item
 from tests.unit.in_aws import Module
-from tests.unit.network.answers import Aws, Item
 
 KIND = "trn1.32xlarge"
 USUAL: Item = {"name": "bert-trn", "cluster_name": "c1", "instance_type": KIND, "security_groups": ["sg-1"]}
