@@ -39,7 +39,9 @@ def test_a_dataset_is_brought(host: Host, tmp_path: Path, capsys: pytest.Capture
     assert host.names() == ["a", "b"]
 
 
-@pytest.mark.parametrize("content", [b"x", gzip.compress(b"x"), gzip.compress(b"{}")[:10]])
+@pytest.mark.parametrize(
+    "content", [b"x", gzip.compress(b"x"), gzip.compress(b"{}")[:10]], ids=["text", "no JSON", "cut"]
+)
 def test_a_request_that_cannot_be_read(tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.getsignal(signal.SIGTERM)
     assert run_pod.main(request(tmp_path, content)) == 1
