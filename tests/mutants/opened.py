@@ -22,9 +22,9 @@ class Opened:
         self._watch = libc.inotify_init1(IN_NONBLOCK)
         self._names: dict[int, str] = {}
         for folder in FOLDERS:
-            for source in [*(root / folder).rglob("*.py")]:
+            for place in {source.parent for source in (root / folder).rglob("*.py")}:
                 # Where the first test had it made, those after it would read there unseen.
-                (source.parent / "__pycache__").mkdir(exist_ok=True)
+                (place / "__pycache__").mkdir(exist_ok=True)
             for path in (root / folder, *(one for one in (root / folder).rglob("*") if one.is_dir())):
                 number = libc.inotify_add_watch(self._watch, os.fsencode(path), IN_OPEN)
                 self._names[number] = str(path.relative_to(root))

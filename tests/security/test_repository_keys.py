@@ -7,11 +7,9 @@ its label, and gpg only those that are labelled as keys. So the file is never ke
 from __future__ import annotations
 
 import base64
-import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +17,9 @@ import pytest
 import yaml
 
 from sandbox.mirror.signing import Key
+from tests.own_process import run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-MODULES = "ansible_collections.trainium.cluster.plugins.modules.internal"
 ARMOUR = re.compile(r"-----BEGIN ([^-]+)-----\n(.*?)-----END \1-----", re.DOTALL)
 
 
@@ -59,20 +57,6 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="ascii")
     return Keys(folder, publisher, stranger, fingerprint)
-
-
-def run(module: str, temporary: Path, **options: Any) -> dict[str, Any]:
-    """What a module answers."""
-    arguments = {**options, "_ansible_remote_tmp": str(temporary), "_ansible_keep_remote_files": False}
-    process = subprocess.run(
-        [sys.executable, "-m", f"{MODULES}.{module}", json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
-        capture_output=True,
-        text=True,
-        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
-        check=False,
-    )
-    answer: dict[str, Any] = json.loads(process.stdout)
-    return answer
 
 
 def keep(keys: Keys, temporary: Path, name: str) -> tuple[dict[str, Any], Path]:

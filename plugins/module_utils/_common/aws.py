@@ -133,15 +133,28 @@ def checked(answer: Item) -> Item:
     return answer
 
 
+@contextmanager
+def _parsing() -> Iterator[None]:
+    """A page without the outermost element, for which botocore looks in answers of IAM and STS, is none of AWS."""
+    try:
+        yield
+    except KeyError as error:
+        at = error.__traceback__
+        while at and at.tb_next:
+            at = at.tb_next
+        # Else it is a mistake of ours.
+        if at is None or at.tb_frame.f_globals.get("__name__") != "botocore.parsers":
+            raise
+        raise ResponseParserError(f"the answer has no {error}") from error
+
+
 def pages(client: Client, operation: str, **request: Any) -> Item:
     """All pages of a describe call, each retried when throttled."""
 
     class Pages(PageIterator):
         def __iter__(self) -> Iterator[Item]:
-            try:
+            with _parsing():
                 yield from map(checked, super().__iter__())
-            except KeyError as error:  # The outermost element, for which botocore looks in answers of IAM.
-                raise ResponseParserError(f"the answer has no {error}") from error
 
     @retried
     def collect() -> Item:
@@ -154,15 +167,8 @@ def pages(client: Client, operation: str, **request: Any) -> Item:
 
 def _answer(call: Callable[..., Item], **request: Any) -> Item:
     """Of one call, retried when throttled."""
-    try:
+    with _parsing():
         return cast(Item, retried(call)(**request))
-    except KeyError as error:  # As in pages; answers of STS have such an element as well.
-        at = error.__traceback__
-        while at and at.tb_next:
-            at = at.tb_next
-        if at is None or at.tb_frame.f_globals.get("__name__") != "botocore.parsers":
-            raise
-        raise ResponseParserError(f"the answer has no {error}") from error
 
 
 @one_call("ask who is calling")

@@ -177,7 +177,6 @@ class _Archive:
         self._all, self._stage, self._count, self._name = all_of_them, all_of_them.stage, all_of_them.count, name
         self._slots = threading.Semaphore(WAITING)
         self._failed = all_of_them.failed
-        self._begun = False
 
     def run(self, path: str) -> None:
         with ThreadPoolExecutor(WRITERS) as pool:
@@ -201,7 +200,6 @@ class _Archive:
                     item.pax_headers = {}
                     if len(pairs) > MOST_PATHS:
                         raise UnsafeMemberError(f"it has more than {MOST_PATHS} members")
-                self._begun = True
                 _wait(
                     [
                         self._submit(pool, self._copy_range, target, member, data.fileno(), item.offset_data)
@@ -210,7 +208,7 @@ class _Archive:
                 )
             return
         except tarfile.ReadError:
-            if self._begun or pairs:
+            if pairs:
                 raise
         self._compressed_tar(path, pool)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,32 +15,25 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.errors im
 from tests.in_process import told
 from tests.unit.capacity.test_block import FIRST, PARAMS, Item, offering, reservation
 from tests.unit.capacity.test_block_arguments import DEFAULTS
+from tests.unit.passing_time import Clock
 
 LOST = AwsCallError("cannot buy the Capacity Block: no answer", transient=True)
 MADE = {"CapacityReservationId": "cr-9", "State": "payment-pending", "ReservationType": "capacity-block"}
 
 
-class Shop:
+class Shop(Clock):
     """What EC2 shows at each look, the last one for ever, and what it answers to a purchase; and all that was done."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *seen: list[Any], answer: Any = None) -> None:
+        super().__init__()
         self.done: list[str] = []
         self.warned: list[str] = []
-        self._now = 0.0
         self._seen, self._answer = list(seen) or [[]], MADE if answer is None else answer
         monkeypatch.setattr(run_block, "find", self._find)
         monkeypatch.setattr(run_block.calls_market, "block_offerings", self._offer)
         monkeypatch.setattr(run_block.calls_market, "purchase", self._buy)
-        # Time passes by itself.
-        monkeypatch.setattr(
-            run_block,
-            "looks",
-            partial(waiting.looks, clock=lambda: self._now, sleep=self._sleep, pace=waiting.every(1)),
-        )
+        self.governs(monkeypatch, run_block, pace=waiting.every(1))
         monkeypatch.setattr(run_block, "datetime", SimpleNamespace(now=lambda _zone: FIRST))
-
-    def _sleep(self, seconds: float) -> None:
-        self._now += seconds
 
     def _find(self, client: Any, _params: Item) -> list[Any]:
         assert client.name == "client"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from ansible_collections.trainium.cluster.plugins.modules import capacity_reserv
 
 from tests.unit.aws_answers import Aws, Item
 from tests.unit.in_aws import Module
+from tests.unit.passing_time import Clock
 
 KIND = "trn1.32xlarge"
 USUAL: Item = {"name": "a", "cluster_name": "c1", "instance_type": KIND, "availability_zone": "us-west-2d"}
@@ -129,10 +129,7 @@ Run = Callable[..., Module]
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    passed = [0.0]
-    looks = partial(waiting.looks, clock=lambda: sum(passed), sleep=passed.append)
-    # Time passes by itself.
-    monkeypatch.setattr(waiting, "looks", looks)
+    Clock().governs(monkeypatch, waiting)
 
     def made(account: Account, usual: Item | None = None) -> Module:
         clients = {name: account.client(name) for name in ("ec2", "resource-groups")}

@@ -16,7 +16,8 @@ from ansible_collections.trainium.cluster.plugins.action import (
 )
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _patient
 
-from tests.unit.controller.test_asking_again import LOST, Clock, Item, asking, clock
+from tests.unit.controller.test_asking_again import LOST, Item, asking, clock
+from tests.unit.passing_time import Clock
 
 __all__ = ["clock"]  # a fixture
 HOST = {"inventory_hostname": "head"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import pytest
 from ansible_collections.trainium.cluster.plugins.action.internal import training_unit_info
 from ansible_collections.trainium.cluster.plugins.action.slurm_job_info import ActionModule as SlurmJobInfo
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _patient, _slurm_wait
+
+from tests.unit.passing_time import Clock
 
 Item = dict[str, Any]
 LOST: Item = {"failed": True, "transient": True, "msg": "x: the node cannot be reached."}
@@ -19,19 +19,10 @@ RUNS: Item = {"ended": False, "active": True, "succeeded": False, "progress": No
 ENDED: Item = {**RUNS, "ended": True, "active": False}
 
 
-class Clock:
-    now = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    looks = partial(waiting.looks, clock=lambda: clock.now, sleep=clock.sleep)
-    for module in (_patient, _slurm_wait, training_unit_info):
-        monkeypatch.setattr(module, "looks", looks)
+    clock.governs(monkeypatch, _patient, _slurm_wait, training_unit_info)
     monkeypatch.setattr(_patient, "tell", lambda text: None)
     return clock
 

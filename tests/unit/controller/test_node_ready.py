@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
 from ansible_collections.trainium.cluster.plugins.action.internal import node_ready
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 
-from tests.unit.controller.test_asking_again import Clock, asking
+from tests.unit.controller.test_asking_again import asking
+from tests.unit.passing_time import Clock
 
 
 class Node:
@@ -22,9 +21,7 @@ class Node:
         self.timeouts: list[int] = []
         self.resets = 0
         self.told: list[str] = []
-        clock = Clock()
-        looks = partial(waiting.looks, clock=lambda: clock.now, sleep=clock.sleep)
-        monkeypatch.setattr(node_ready, "looks", looks)
+        Clock().governs(monkeypatch, node_ready)
         monkeypatch.setattr(node_ready, "tell", self.told.append)
         self.action = asking(node_ready.ActionModule, [{}], **arguments)
         self.action._connection = SimpleNamespace(

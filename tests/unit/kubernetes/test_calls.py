@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
-from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes import calls
 from ansible_collections.trainium.cluster.plugins.module_utils._kubernetes.calls import Api, KubernetesError
 
 from tests.contract.kubernetes.api import Cluster, RefusalError
 
 pytest.importorskip("kubernetes")
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"x": "1"}}, "data": {"k": "v"}}
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr(calls.time, "sleep", lambda _seconds: None)
-    made = Cluster(tmp_path)
-    made.namespaces.add("trainium")
-    made.admin = True
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def api(cluster: Cluster) -> Api:
-    return Api(str(cluster.kubeconfig), None, "trainium")
 
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503, 504])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,6 @@ from tests.unit.kubernetes.definitions import SITE, completed
 pytest.importorskip("kubernetes")
 FILES = {"pod.sh": b"true\n"}
 Run = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    made = Cluster(tmp_path)
-    made.namespaces.add("trainium")
-    made.admin = True
-    yield made
-    made.stop()
 
 
 @pytest.fixture

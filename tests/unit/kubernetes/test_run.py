@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,6 @@ pytest.importorskip("kubernetes")
 FILES = {"pod.sh": b"true\n"}
 RUNNING = {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}
 Made = tuple[str, list[dict[str, Any]]]
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
-    made = Cluster(tmp_path)
-    made.namespaces.add("trainium")
-    made.admin = True
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def api(cluster: Cluster) -> Api:
-    return Api(str(cluster.kubeconfig), None, "trainium")
 
 
 def objects(site: dict[str, Any] | None = None, **definition: Any) -> Made:

@@ -7,6 +7,8 @@ import threading
 import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._common.at_once import AT_ONCE, Bucket, at_once
 
+from tests.unit.passing_time import Clock
+
 
 @pytest.mark.parametrize("count", [2, AT_ONCE])
 def test_all_run_at_the_same_time_and_answer_in_order(count: int) -> None:
@@ -41,18 +43,8 @@ def test_the_first_error_in_order_when_all_have_ended() -> None:
     assert sorted(ended) == ["first", "second", "third"]
 
 
-class Clock:
-    """A second passes by sleeping only."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     bucket = Bucket(3, 5, lambda: clock.now, clock.sleep)
     begun = []
     for _call in range(6):
@@ -62,7 +54,7 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
 
 
 def test_a_bucket_fills_again_and_not_over_its_size() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     bucket = Bucket(2, 5, lambda: clock.now, clock.sleep)
     for _call in range(2):
         bucket.take()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError, TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import tag_list
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_addresses
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.addresses import AddressPlan
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.run_addresses import Addresses
+
+from tests.unit.passing_time import Clock
 
 Item = dict[str, Any]
 PARAMS: Item = {
@@ -27,21 +27,18 @@ TAGS = tag_list({"Name": "bert", "trainium:cluster": "c1", "trainium:role": "com
 DENIED = AwsCallError("AWS would not allocate an Elastic IP: no (Denied)", "Denied")
 
 
-class Ec2:
+class Ec2(Clock):
     """Addresses of an account, what fails, and what was done; time passes by sleeping alone."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *shown: list[Item]) -> None:
+        super().__init__()
         self.shown, self.done = [*shown] or [[]], []  # type: list[list[Item]], list[Any]
         self.fails: dict[Any, Exception] = {}
-        self.now, self.number = 0.0, 0
+        self.number = 0
         for name in ("describe_addresses", "allocate_address", "associate_address", "release_address"):
             monkeypatch.setattr(run_addresses.ec2, name, getattr(self, f"_{name}"))
         monkeypatch.setattr(run_addresses.ec2, "release_new_address", self._release_new_address)
-        looks = partial(waiting.looks, clock=lambda: self.now, sleep=self._sleep)
-        monkeypatch.setattr(run_addresses, "looks", looks)
-
-    def _sleep(self, seconds: float) -> None:
-        self.now += seconds
+        self.governs(monkeypatch, run_addresses)
 
     def _do(self, *what: Any) -> None:
         if what in self.fails:

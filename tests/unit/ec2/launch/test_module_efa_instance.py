@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import run_addresses, run_launch
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import waiting as of_nodes
 from ansible_collections.trainium.cluster.plugins.modules import efa_instance
@@ -14,6 +13,7 @@ from ansible_collections.trainium.cluster.plugins.modules import efa_instance
 from tests.unit.aws_answers import Aws, Item
 from tests.unit.ec2.launch.test_module_launch_template import GROUP, listed
 from tests.unit.in_aws import Module
+from tests.unit.passing_time import Clock
 
 KIND = "trn1.2xlarge"
 USUAL: Item = {
@@ -159,15 +159,7 @@ def aws() -> Account:
 
 @pytest.fixture
 def module(aws: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Module:
-    passed = [0.0]
-    real = waiting.looks
-
-    def looks(timeout: float, pace: Any = None, *_clocks: object) -> Iterator[float]:
-        # Time passes by itself.
-        return real(timeout, pace, lambda: sum(passed), passed.append)
-
-    for place in (of_nodes, run_launch, run_addresses):
-        monkeypatch.setattr(place, "looks", looks)
+    Clock().governs(monkeypatch, of_nodes, run_launch, run_addresses)
     clients = {name: aws.client(name) for name in ("ec2", "service-quotas")}
     return Module(efa_instance, clients, monkeypatch, capsys, {**USUAL, "check_quotas": False})
 

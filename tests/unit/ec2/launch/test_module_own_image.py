@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.amazon.aws.plugins.module_utils import modules
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.progress import PROGRESS_FILE
 from ansible_collections.trainium.cluster.plugins.modules.internal import own_image
 
 from tests.in_process import ended
+from tests.unit.passing_time import Clock
 
 Item = dict[str, Any]
 NEW = {"instance_id": "i-1", "name": "bert", "description": "of bert", "tags": {"b": 1, "a": "x"}}
@@ -27,21 +26,18 @@ def image(state: str = "available", encrypted: tuple[bool, ...] = (True,), **mor
     return {"ImageId": "ami-1", "State": state, "BlockDeviceMappings": devices, **more}
 
 
-class Ec2:
+class Ec2(Clock):
     """Shows one image after the other, the last one for ever; time passes by sleeping alone."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *shown: Any, snapshots: Any = None) -> None:
+        super().__init__()
         self.shown, self.snapshots = list(shown), snapshots or {}
         self.made: list[Item] = []
-        self.looks, self.now = 0, 0.0
+        self.looks = 0
         for name in ("create_image", "describe_image", "describe_snapshots"):
             monkeypatch.setattr(own_image.ec2, name, getattr(self, f"_{name}"))
-        looks = partial(waiting.looks, clock=lambda: self.now, sleep=self._sleep)
-        monkeypatch.setattr(own_image, "looks", looks)
+        self.governs(monkeypatch, own_image)
         monkeypatch.setattr(modules.AnsibleAWSModule, "client", lambda _self, service: SimpleNamespace(name=service))
-
-    def _sleep(self, seconds: float) -> None:
-        self.now += seconds
 
     def _create_image(self, client: Any, request: Item) -> str:
         assert client.name == "ec2"

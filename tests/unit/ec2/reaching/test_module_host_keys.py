@@ -4,45 +4,39 @@ from __future__ import annotations
 
 import stat
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.amazon.aws.plugins.module_utils import modules
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import AwsCallError
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.host_keys import FIRST_BOOT
 from ansible_collections.trainium.cluster.plugins.modules.internal import host_keys
 
 from tests.in_process import ended
 from tests.security.test_host_keys import BOOT, ED25519, RSA, block
+from tests.unit.passing_time import Clock
 
 Result = dict[str, Any]
 WHOLE = BOOT + block(ED25519, RSA)
 AT_WORK = BOOT + BOOT.replace("init-local", "modules:final")
 
 
-class Consoles:
+class Consoles(Clock):
     """What the console of each node shows at one look after the other, the last for ever; time passes by sleeping."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, age: float = 60, **shown: list[Any]) -> None:
-        self.shown, self.age, self.now = (
-            {name.replace("_", "-"): list(texts) for name, texts in shown.items()},
-            age,
-            0.0,
-        )
+        super().__init__()
+        self.shown = {name.replace("_", "-"): list(texts) for name, texts in shown.items()}
+        self.age = age
         self.read: list[str] = []
         self.warned: list[str] = []
         monkeypatch.setattr(host_keys.ec2, "describe_instances", self._instances)
         monkeypatch.setattr(host_keys.ec2, "console_output", self._output)
         monkeypatch.setattr(host_keys, "warn", self.warned.append)
-        monkeypatch.setattr(host_keys, "looks", partial(waiting.looks, clock=lambda: self.now, sleep=self._sleep))
+        self.governs(monkeypatch, host_keys)
         monkeypatch.setattr(modules.AnsibleAWSModule, "client", lambda _self, service: SimpleNamespace(name=service))
-
-    def _sleep(self, seconds: float) -> None:
-        self.now += seconds
 
     def _instances(self, client: Any, filters: dict[str, str]) -> list[Result]:
         assert client.name == "ec2"

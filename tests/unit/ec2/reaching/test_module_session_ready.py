@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.amazon.aws.plugins.module_utils import modules
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.modules.internal import session_ready
 
 from tests.in_process import ended
+from tests.unit.passing_time import Clock
 
 
-class Aws:
+class Aws(Clock):
     """Nodes that run, of which these register at one look after the other; time passes by sleeping alone."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *online: set[str]) -> None:
-        self.online, self.now = list(online), 0.0
+        super().__init__()
+        self.online = list(online)
         self.asked: list[list[str]] = []
         monkeypatch.setattr(session_ready.ec2, "describe_instances", self._instances)
         monkeypatch.setattr(session_ready.ec2, "managed_instances", self._managed)
-        looks = partial(waiting.looks, clock=lambda: self.now, sleep=self._sleep)
-        monkeypatch.setattr(session_ready, "looks", looks)
+        self.governs(monkeypatch, session_ready)
         monkeypatch.setattr(modules.AnsibleAWSModule, "client", lambda _self, service: SimpleNamespace(name=service))
-
-    def _sleep(self, seconds: float) -> None:
-        self.now += seconds
 
     def _instances(self, client: Any, filters: dict[str, str]) -> list[dict[str, str]]:
         assert client.name == "ec2"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -16,8 +13,7 @@ from typing import Any
 import pytest
 
 from sandbox.mirror.signing import Key
-
-MODULES = "ansible_collections.trainium.cluster.plugins.modules.internal"
+from tests.own_process import run
 
 
 class Site(SimpleHTTPRequestHandler):
@@ -55,20 +51,6 @@ def publisher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, 
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield folder, f"http://127.0.0.1:{server.server_port}", fingerprint
     server.shutdown()
-
-
-def run(module: str, temporary: Path, **options: Any) -> dict[str, Any]:
-    """What a module answers; its temporary folders are made in ``temporary``."""
-    arguments = {**options, "_ansible_remote_tmp": str(temporary), "_ansible_keep_remote_files": False}
-    process = subprocess.run(
-        [sys.executable, "-m", f"{MODULES}.{module}", json.dumps({"ANSIBLE_MODULE_ARGS": arguments})],
-        capture_output=True,
-        text=True,
-        env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary)},
-        check=False,
-    )
-    answer: dict[str, Any] = json.loads(process.stdout)
-    return answer
 
 
 def archive(publisher: tuple[Path, str, str], name: str = "tool.tar.gz", signed: str = "") -> dict[str, str]:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.action.internal import training_unit_info as action
-from ansible_collections.trainium.cluster.plugins.module_utils._common import waiting
 from ansible_collections.trainium.cluster.plugins.modules.internal import training_unit_info
 from ansible_collections.trainium.cluster.plugins.plugin_utils import _patient
 
 from tests.in_process import ended
+from tests.unit.passing_time import Clock
 
 Item = dict[str, Any]
 DIGEST = "0123456789ab"
@@ -67,18 +66,11 @@ def test_a_systemd_that_does_not_answer_is_named(run: Any, says: str, reason: st
     )
 
 
-class Clock:
-    now = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
 @pytest.fixture
 def followed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The action with these answers of its module: its result, and the lines that it showed."""
     clock = Clock()
-    monkeypatch.setattr(action, "looks", partial(waiting.looks, clock=lambda: clock.now, sleep=clock.sleep))
+    clock.governs(monkeypatch, action)
     told: list[str] = []
     monkeypatch.setattr(_patient, "tell", told.append)
 
