@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.trainium.cluster.plugins.module_utils._capacity import run_turn
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 
+from tests.open_files import open_paths
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -53,10 +55,10 @@ def test_nobody_else_is_in_it_meanwhile_and_it_ends_with_a_failure_too() -> None
 
 
 def test_no_descriptor_is_left() -> None:
-    before = os.listdir("/proc/self/fd")
+    before = open_paths()
     with run_turn.alone("a"):
-        assert len(os.listdir("/proc/self/fd")) == len(before) + 1
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+        assert open_paths() == sorted([*before, str(run_turn.lock_file("a"))])
+    assert open_paths() == before
 
 
 def test_a_link_in_its_place_is_not_followed(folder: Path) -> None:

@@ -15,20 +15,18 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common import fo
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
 from ansible_collections.trainium.cluster.plugins.module_utils._common.folders import open_file, open_path
 
+from tests.open_files import open_paths
+
 NOBODY = 65534
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-
-
-def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays_open() -> Iterator[None]:
     """Whatever happens to a path, none of the folders on its way is left open."""
-    before = open_files()
+    before = open_paths()
     yield
-    assert open_files() == before
+    assert open_paths() == before
 
 
 def place(descriptor: int) -> Path:
