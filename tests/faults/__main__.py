@@ -22,7 +22,7 @@ CAMPAIGNS = ("inputs", "sizes", "expiry", "pairs", "kills", "calls")
 # Those that know no backends.
 ALONE = ("inputs", "sizes")
 # How many tries of each, in all backends together.
-COUNTS = {"inputs": 500, "expiry": 60, "pairs": 60, "kills": 300, "calls": 60}
+COUNTS = {"inputs": 500, "expiry": 60, "pairs": 60, "kills": 120, "calls": 60}
 DEFAULTS = ", ".join(f"{count} {name}" for name, count in COUNTS.items())
 TRIES: dict[str, judge.Attempt] = {
     "expiry": expiry.attempt,
