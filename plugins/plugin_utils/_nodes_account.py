@@ -16,9 +16,10 @@ from ansible_collections.amazon.aws.plugins.module_utils.transformation import a
 from ansible_collections.amazon.aws.plugins.plugin_utils.inventory import AWSInventoryBase
 from ansible_collections.trainium.cluster.plugins.module_utils._common.aws import checked, unreadable
 from ansible_collections.trainium.cluster.plugins.module_utils._common.errors import TrainiumError
+from ansible_collections.trainium.cluster.plugins.module_utils._common.narrow import narrow
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2 import hosts as planner
 from ansible_collections.trainium.cluster.plugins.module_utils._pcluster import node_names as slurm_names
-from ansible_collections.trainium.cluster.plugins.plugin_utils._narrow import lighten, narrow
+from ansible_collections.trainium.cluster.plugins.plugin_utils._lighten import lighten
 
 # DescribeInstances returns at most this many per page.
 PAGE_SIZE = 1000

@@ -21,8 +21,29 @@ from ansible_collections.trainium.cluster.plugins.module_utils._common.aws impor
     passing_over,
     retried,
 )
+from ansible_collections.trainium.cluster.plugins.module_utils._common.narrow import narrow
 from ansible_collections.trainium.cluster.plugins.module_utils._common.tags import CLUSTER_TAG, is_owner, tags_of
-from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import Kind, found_in
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, Kind, found_in, read_of
+
+
+def narrowed(client: Client) -> Client:
+    """The client, which now parses of descriptions only what the table reads.
+
+    The rest, such as the interfaces of each instance, would be most of the work of a look.
+    """
+    for kind in KINDS:
+        if kind.look:
+            answer = client.meta.service_model.operation_model(
+                client.meta.method_to_api_mapping[kind.look]
+            ).output_shape
+            one = answer
+            for key in kind.items:
+                one = one.members[key].member
+            wanted: Item = dict.fromkeys(read_of(kind) & set(one.members))
+            for key in reversed(kind.items):
+                wanted = {key: wanted}
+            narrow(answer, {**wanted, **dict.fromkeys({"NextToken"} & set(answer.members))})
+    return client
 
 
 def look(client: Client, kind: Kind, cluster: str) -> list[Item]:

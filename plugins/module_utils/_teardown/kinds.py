@@ -176,6 +176,12 @@ def found_in(kind: Kind, answer: Mapping[str, Any]) -> list[Item]:
     return [item for item in there if not kind.marks or any(mark in tags_of(item) for mark in kind.marks)]
 
 
+def read_of(kind: Kind) -> set[str]:
+    """The fields of a resource that its look and its deletion read."""
+    steps = {field for step in kind.steps for field in (step.each, *step.fields) if field}
+    return {kind.identity, "Tags", "TagSet", "State", "VpcId", "Attachments", *steps}
+
+
 def is_of_eks(kind: Kind, item: Item) -> bool:
     """Whether a node group of EKS uses it: its instances, which it would replace, and the templates that it needs then.
 

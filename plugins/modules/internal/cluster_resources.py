@@ -130,7 +130,7 @@ from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_balancer
 from ansible_collections.trainium.cluster.plugins.module_utils._eks.run_teardown import EksOf, LogsOf
 from ansible_collections.trainium.cluster.plugins.module_utils._fsx.run_teardown import FsxOf
 from ansible_collections.trainium.cluster.plugins.module_utils._iam.run import NodeProfile
-from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look, own_images
+from ansible_collections.trainium.cluster.plugins.module_utils._teardown.calls import look, narrowed, own_images
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds import KINDS, names_of
 from ansible_collections.trainium.cluster.plugins.module_utils._teardown.run import Maker, Names, Teardown
 
@@ -231,7 +231,7 @@ def main() -> None:
             "log groups": Maker(logs.look, logs.delete),
             REPOSITORIES: Maker(images.look, images.delete),
         }
-        teardown = Teardown(module.client("ec2"), makers, name, module.params["owner"], lustre.networks, own)
+        teardown = Teardown(narrowed(module.client("ec2")), makers, name, module.params["owner"], lustre.networks, own)
         found = left = teardown.look()
         mark = module.params["mark"]
         unmarked = {"unmarked": teardown.unmarked(found, mark)} if mark else {}

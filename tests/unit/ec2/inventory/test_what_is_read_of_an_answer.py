@@ -6,8 +6,9 @@ from typing import Any
 
 import botocore.session
 import pytest
+from ansible_collections.trainium.cluster.plugins.module_utils._common.narrow import narrow
 from ansible_collections.trainium.cluster.plugins.module_utils._ec2.hosts import READ, reduce_instance
-from ansible_collections.trainium.cluster.plugins.plugin_utils._narrow import lighten, narrow
+from ansible_collections.trainium.cluster.plugins.plugin_utils._lighten import lighten
 from botocore.parsers import create_parser
 
 INTERFACE = """
