@@ -50,6 +50,24 @@ def test_daemons_start_with_their_configuration_after_munge_and_the_network(daem
     assert ("controller" in found["Unit"]["Description"][0]) == (daemon == "slurmctld")
 
 
+def test_a_daemon_that_was_killed_is_started_again_but_not_one_that_refuses_its_configuration() -> None:
+    written = evaluated("slurm", "__slurm_drop_ins")
+    assert set(written) == {
+        f"/etc/systemd/system/{name}.service.d/trainium.conf" for name in ("slurmctld", "slurmd", "slurmdbd")
+    }
+    for content in written.values():
+        # Signals and timeouts, and no exit code (systemd.service(5), the table of Restart).
+        assert unit(content)["Service"]["Restart"] == ["on-abnormal"]
+        assert int(unit(content)["Service"]["RestartSec"][0]) > 0
+
+
+@pytest.mark.parametrize("source", ["packages", "repository", "archive"])
+def test_a_node_without_that_is_incomplete(source: str) -> None:
+    wanted = evaluated("slurm", "__slurm_wanted_installed", slurm_source=source, **CLUSTER)
+    assert sum(line.endswith(".service.d/trainium.conf") for line in wanted) == 3
+    assert any(line.endswith(" /opt/slurm/active") for line in wanted) is (source == "archive")
+
+
 def test_jobs_outlive_slurmd_and_have_its_limits() -> None:
     node, controller = (
         unit(text("daemon.service.j2", __slurm_daemon=one))["Service"] for one in ("slurmd", "slurmctld")
