@@ -6,23 +6,29 @@ ARGS="--campaign kills --backend ec2 --count 20 --seed 2 --minutes 30". A run th
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import sys
 import tempfile
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.contract.conftest import Api
-from tests.faults import calls, expiry, inputs, judge, kills, pairs, results, sizes
+from tests.faults import calls, expiry, inputs, judge, kills, losses, pairs, results, sizes
 from tests.faults.world import BACKENDS, World
+from tests.sandbox_driver import Sandbox
 
-CAMPAIGNS = ("inputs", "sizes", "expiry", "pairs", "kills", "calls")
+# Those for the emulated API alone, and the one that needs hosts: the sandbox, and no other work on the machine.
+WITHOUT_HOSTS = ("inputs", "sizes", "expiry", "pairs", "kills", "calls")
+CAMPAIGNS = (*WITHOUT_HOSTS, "losses")
 # Those that know no backends.
-ALONE = ("inputs", "sizes")
+ALONE = ("inputs", "sizes", "losses")
 # How many tries of each, in all backends together.
-COUNTS = {"inputs": 500, "expiry": 60, "pairs": 60, "kills": 120, "calls": 60}
+COUNTS = {"inputs": 500, "expiry": 60, "pairs": 60, "kills": 120, "calls": 60, "losses": 20}
 DEFAULTS = ", ".join(f"{count} {name}" for name, count in COUNTS.items())
 TRIES: dict[str, judge.Attempt] = {
     "expiry": expiry.attempt,
@@ -35,14 +41,16 @@ SAYING = threading.Lock()
 
 def say(text: str) -> None:
     with SAYING:
-        print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
+        print(f"{time.strftime('%H:%M:%S')} {text}", flush=True, file=sys.__stdout__)
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--campaign", nargs="+", choices=CAMPAIGNS, default=CAMPAIGNS, help="which (all)")
     parser.add_argument(
-        "--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="of all but inputs and sizes (all)"
+        "--campaign", nargs="+", choices=CAMPAIGNS, default=WITHOUT_HOSTS, help="which (all but losses)"
+    )
+    parser.add_argument(
+        "--backend", nargs="+", choices=BACKENDS, default=BACKENDS, help="of all but inputs, sizes and losses (all)"
     )
     parser.add_argument("--seed", type=int, default=1, help="another one draws other faults (%(default)s)")
     parser.add_argument(
@@ -82,6 +90,29 @@ def of_inputs(book: results.Book, count: int) -> None:
     book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}" if asked else ""))
 
 
+def of_losses(book: results.Book, count: int, until: float, only: str | None) -> None:
+    """Trainings in the sandbox, which is started afresh; what playbooks write is beside the results."""
+    seeds = [only] if only else [f"{book.seed} {number}" for number in range(1, count + 1)]
+    waiting = [seed for seed in seeds if only or not book.has(seed)]
+    if not waiting:
+        return
+    with book.path.with_suffix(".log").open("w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
+        Sandbox.command("down")
+        try:
+            cluster = losses.Cluster(Sandbox())
+            normal = losses.undisturbed(cluster)
+            say(f"losses: an undisturbed training has the loss {normal:.4f}")
+            for seed in waiting:
+                if time.monotonic() > until:
+                    break
+                result = _tried(functools.partial(losses.attempt, cluster, normal, seed), seed, book.campaign)
+                if not only:
+                    book.add(result)
+                say(f"losses: seed {seed}: {result.broken or 'all held'}")
+        finally:
+            Sandbox.command("down")
+
+
 def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: float, only: str | None) -> None:
     """Tries of one campaign on one backend, each in a world that is used again."""
     attempt = TRIES[book.campaign.partition(" ")[0]]
@@ -107,7 +138,7 @@ def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: flo
                         seed = next(waiting, None)
                     if seed is None:
                         return
-                    result = _tried(attempt, world, normal, seed, book.campaign)
+                    result = _tried(functools.partial(attempt, world, normal, seed), seed, book.campaign)
                     if only:
                         say(f"{seed}: {result.broken or 'all held'}")
                         continue
@@ -125,13 +156,7 @@ def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: flo
             done.result()
 
 
-def _tried(
-    attempt: judge.Attempt,
-    world: World,
-    normal: judge.Undisturbed,
-    seed: str,
-    name: str,
-) -> results.Result:
+def _tried(attempt: Callable[[Callable[[str], None]], int], seed: str, name: str) -> results.Result:
     told: list[str] = []
 
     def tell(text: str) -> None:
@@ -139,7 +164,7 @@ def _tried(
         say(f"{name}, seed {seed}: {text}")
 
     try:
-        return results.Result(name, seed, attempt(world, normal, seed, tell), "")
+        return results.Result(name, seed, attempt(tell), "")
     except judge.BrokenError as broken:
         return results.Result(name, seed, len(told), "; ".join([*told, str(broken)]))
     except Exception:
@@ -165,6 +190,8 @@ def main() -> int:
         until = time.monotonic() + (end - time.monotonic()) / (len(parts) - number)
         if backend:
             of_tries(book, backend, count, asked.jobs, until, asked.only)
+        elif campaign == "losses":
+            of_losses(book, count, until, asked.only)
         elif campaign == "sizes":
             count = len(asked.nodes)
             sizes.measure(book, asked.nodes, until, say)

@@ -47,7 +47,7 @@ while [ "${1#--}" != "$1" ]; do
 done
 [ -z "${image:-}" ] || exec "${0%/*}/pyxis" "$image" "$mounts" "$@"
 "$@" || exit
-[ -z "${HANGS:-}" ] || exec sleep 60
+[ -z "${HANGS:-}" ] || exec sleep "$HANGS"
 """,
     # The plugin: a task sees the folders that are mounted, the image's programs, and a /tmp of its own.
     "pyxis": """#!/bin/bash

@@ -213,6 +213,20 @@ def test_a_script_in_an_image_that_stopped_in_time_is_put_back(tmp_path: Path) -
     assert Path(f"{job.shown}.slurm").read_text() == "requeue 7\n"
 
 
+def test_pyxis_is_told_what_of_the_node_is_not_in_the_container(tmp_path: Path) -> None:
+    """The options as Pyxis names them (srun --help with the plugin, its README)."""
+    job = contained(tmp_path, compile={"enabled": False}, prepare={})
+    job.run("train.batch", SHOWN=str(job.shown))
+    (train,) = (line.split() for line in job.told("srun") if "--container-image" in line)
+    assert {word for word in train if "container" in word and "=" not in word} == {
+        "--container-writable",
+        # Its user is the node's, which owns what it writes.
+        *("--no-container-mount-home", "--no-container-remap-root", "--no-container-entrypoint"),
+    }
+    # The node's working directory is not there.
+    assert "--container-workdir=/tmp" in train
+
+
 def test_a_failure_in_an_image_has_its_code(tmp_path: Path) -> None:
     job = contained(tmp_path, requeue=False)
     assert job.run("train.batch", SHOWN=str(job.shown), ENDS_WITH="3").returncode == 3

@@ -101,10 +101,19 @@ def test_a_node_that_is_gone_without_a_word_does_not_keep_the_others(tmp_path: P
     """srun goes on waiting for it after the first node has ended; nobody else would end that."""
     job = Job(tmp_path, {})
     waits(job, "SILENT_SECONDS=30", 1)
-    done = job.run("train.batch", SLURMD_PORT=port_of(slurmd), HANGS="1")
+    done = job.run("train.batch", SLURMD_PORT=port_of(slurmd), HANGS="60")
     assert done.returncode == 0
     assert "starts again without n 1, which does not answer" in done.stdout
     assert Path(f"{job.shown}.slurm").read_text() == "requeue 7\n"
+
+
+def test_nodes_that_answer_are_waited_for(tmp_path: Path, slurmd: socket.socket) -> None:
+    """As where one of them writes its last checkpoint."""
+    job = Job(tmp_path, {})
+    waits(job, "SILENT_SECONDS=30", 1)
+    slurmd.listen()
+    done = job.run("train.batch", SLURMD_PORT=port_of(slurmd), HANGS="3")
+    assert (done.returncode, Path(f"{job.shown}.slurm").exists()) == (0, False)
 
 
 def test_what_has_stopped_in_time_is_not_put_back_when_its_nodes_are_gone(tmp_path: Path) -> None:

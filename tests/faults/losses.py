@@ -1,0 +1,223 @@
+"""Campaign losses: something fails under a running training, which ends with the loss of one that was not disturbed.
+
+Two hosts of the sandbox, backend ec2, one training for each try. What follows it may say why it ended; then the next
+run takes it up. The nodes are repaired before the next try as a user would do it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import random
+import re
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from tests.faults.judge import BrokenError, internal, judged
+from tests.sandbox_driver import Run, Sandbox
+
+# Of the training; it takes longer than what fails it needs to be noticed.
+STEPS = 200
+# Seconds until the first checkpoint, until Slurm says that nodes have no jobs, and until they answer.
+BEGIN, IDLE, REACH = 300.0, 300.0, 600.0
+JOBS = "/opt/trainium/jobs"
+
+
+def _answers(address: str) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((address, 22), 2) as connection:
+        return connection.recv(4) == b"SSH-"
+    return False
+
+
+class Cluster:
+    """The head, which trains as well, and the other node."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        sandbox.environment.update(sandbox.warm())
+        # The training of this try.
+        self.job = ""
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+
+    def know(self) -> None:
+        """Its nodes, the first of the launch first, which is the head."""
+        nodes = sorted(self.sandbox.instances(), key=lambda one: int(one["AmiLaunchIndex"]))
+        self.ids = [node["InstanceId"] for node in nodes]
+        self.addresses = [node["PrivateIpAddress"] for node in nodes]
+
+    def reach(self) -> None:
+        """Wait until sshd answers on all of them."""
+        until = time.monotonic() + REACH
+        for address in self.addresses:
+            while not _answers(address):
+                if time.monotonic() > until:
+                    raise BrokenError(f"{address} cannot be reached")
+                time.sleep(0.5)
+
+    def on_head(self, command: str) -> str:
+        return self.sandbox.on_node(self.addresses[0], command).output.strip()
+
+    def on_other(self, command: str) -> str:
+        return self.sandbox.on_node(self.addresses[1], command).output.strip()
+
+    def later(self, address: str, script: str) -> None:
+        """Run a script there that goes on when the connection, or sshd itself, is gone."""
+        self.sandbox.on_node(address, f"systemd-run --quiet sh -c {json.dumps(script)}")
+
+
+def _stop(cluster: Cluster, force: bool) -> None:
+    cluster.sandbox.client("ec2").stop_instances(InstanceIds=cluster.ids[1:], Force=force)
+
+
+def _start(cluster: Cluster) -> None:
+    """The node comes back, as by hand in the console, and into service by nodes.yml."""
+    ec2 = cluster.sandbox.client("ec2")
+    ec2.get_waiter("instance_stopped").wait(InstanceIds=cluster.ids[1:], WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+    ec2.start_instances(InstanceIds=cluster.ids[1:])
+
+
+def _cut(cluster: Cluster, seconds: int) -> None:
+    """The other node has no network for a while; then it has its address and its routes again."""
+    script = (
+        "route=\\$(ip route show default); ip link set eth0 down; "
+        f"sleep {seconds}; ip link set eth0 up; ip route replace \\$route"
+    )
+    cluster.later(cluster.addresses[1], script)
+
+
+def _full(cluster: Cluster) -> None:
+    """The disk with the checkpoints has no room, from the next write on."""
+    folder = cluster.on_head(f"ls -d {JOBS}/{cluster.job}-*/output")
+    cluster.on_head(
+        f"mkdir /run/small && mount -t tmpfs -o size=$(( $(du -sk {folder} | cut -f1) + 64 ))k none /run/small && "
+        f"cp -a {folder}/. /run/small/ && chown --reference={folder} /run/small && mount --bind /run/small {folder}"
+    )
+
+
+def _room(cluster: Cluster) -> None:
+    cluster.on_head(
+        f"umount {JOBS}/{cluster.job}-*/output && cp -a /run/small/. {JOBS}/{cluster.job}-*/output/ && "
+        "umount /run/small && rmdir /run/small"
+    )
+
+
+class Loss(NamedTuple):
+    """What fails, how it is repaired where it does not repair itself, and what else the training is given."""
+
+    strike: Callable[[Cluster], Any]
+    mend: Callable[[Cluster], Any] | None = None
+    training: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    # Whether what follows has to reach the end by itself.
+    alone: bool = True
+
+
+LOSSES = {
+    "power": Loss(lambda cluster: _stop(cluster, True), _start),
+    "shutdown": Loss(lambda cluster: _stop(cluster, False), _start),
+    "short cut of the network": Loss(lambda cluster: _cut(cluster, 20)),
+    "long cut of the network": Loss(lambda cluster: _cut(cluster, 420)),
+    "disk full": Loss(_full, _room, alone=False),
+    "sshd": Loss(
+        lambda cluster: cluster.later(
+            cluster.addresses[0], "systemctl stop ssh; pkill -KILL sshd; sleep 60; systemctl start ssh"
+        )
+    ),
+    "slurmctld": Loss(lambda cluster: cluster.on_head("systemctl kill --kill-who=main --signal=KILL slurmctld")),
+    "slurmd": Loss(lambda cluster: cluster.on_other("systemctl kill --kill-who=main --signal=KILL slurmd")),
+    "a process of the training": Loss(lambda cluster: cluster.on_other("pkill -KILL -f bert_pretrain"), alone=False),
+    "time limit": Loss(lambda _cluster: None, training={"time_limit": "00:01:00", "stop_before": 40}),
+}
+
+
+def _given(job: str, more: dict[str, Any]) -> tuple[str, str]:
+    length = {"steps": STEPS, "args": {"steps_this_run": STEPS}, "checkpoint": {"steps": 20}}
+    training = {"name": job, "min_nodes": 1, "processes_per_node": 2, **length, **more}
+    return "-e", json.dumps({"trainium_training": training})
+
+
+def undisturbed(cluster: Cluster) -> float:
+    """The loss of a training that nothing happens to, for which the cluster is made."""
+    run = cluster.sandbox.playbook("site", *_given("loss-none", {}))
+    cluster.know()
+    if run.returncode:
+        raise BrokenError(f"an undisturbed training failed: {' '.join(run.output.split())[-1500:]}")
+    return float(_report(cluster)["final_loss"])
+
+
+def _report(cluster: Cluster) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads((cluster.sandbox.reports / "report.json").read_text(encoding="utf-8"))
+    return report
+
+
+def attempt(cluster: Cluster, normal: float, seed: str, say: Callable[[str], None]) -> int:
+    """One training with one loss, which is the next with each number of the seed. Raises BrokenError."""
+    name = list(LOSSES)[(int(seed.split()[-1]) - 1) % len(LOSSES)]
+    chance, loss = random.Random(seed), LOSSES[name]  # noqa: S311
+    job = f"loss-{re.sub('[^0-9]', '-', seed)}-{int(time.time())}"
+    given, cluster.job = _given(job, loss.training), job
+    started = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(cluster.sandbox.playbook, "training", *given)
+        until = time.monotonic() + BEGIN
+        while "checkpoint" not in cluster.on_head(f"cat {JOBS}/{job}-*/train.log 2> /dev/null || :"):
+            if run.done() or time.monotonic() > until:
+                raise BrokenError(f"{name}: the training did not begin: {run.result().output[-800:]}")
+            time.sleep(0.3)
+        time.sleep(chance.uniform(0, 6))
+        say(f"{name}, {time.monotonic() - started:.0f} s after the start of the playbook")
+        loss.strike(cluster)
+        first = run.result()
+    _judged(name, first)
+    say(f"{name}: training.yml ended with {first.returncode} after {first.seconds:.0f} s")
+    if loss.mend:
+        loss.mend(cluster)
+    cluster.reach()
+    if first.returncode:
+        if loss.alone:
+            raise BrokenError(f"{name}: the training did not go on: {' '.join(first.output.split())[-1500:]}")
+        again = cluster.sandbox.playbook("training", *given)
+        _judged(name, again)
+        if again.returncode:
+            raise BrokenError(f"{name}: the next run failed: {' '.join(again.output.split())[-1500:]}")
+    _whole(cluster, name, normal, say)
+    _ready(cluster, name)
+    return 1
+
+
+def _judged(name: str, run: Run) -> None:
+    try:
+        judged(run.output, run.returncode)
+    except BrokenError as broken:
+        raise BrokenError(f"{name}: {broken}") from None
+    if seen := internal(run.output):
+        raise BrokenError(f"{name}: {seen}")
+
+
+def _whole(cluster: Cluster, name: str, normal: float, say: Callable[[str], None]) -> None:
+    """Each step once, and the loss of a training that nothing happened to."""
+    report = _report(cluster)
+    with (cluster.sandbox.reports / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    say(f"{name}: {report['restarts']} restarts, {report['nodes']} nodes, loss {report['final_loss']:.4f}")
+    if steps != list(range(1, STEPS + 1)):
+        raise BrokenError(f"{name}: the steps are {steps[:3]} to {steps[-3:]}, {len(steps)} of them")
+    if abs(report["final_loss"] - normal) > 0.02:
+        raise BrokenError(f"{name}: the loss is {report['final_loss']} in place of {normal}")
+
+
+def _ready(cluster: Cluster, name: str) -> None:
+    """After nodes.yml both nodes take jobs."""
+    run = cluster.sandbox.playbook("nodes")
+    _judged(name, run)
+    if run.returncode:
+        raise BrokenError(f"{name}: nodes.yml failed afterwards: {' '.join(run.output.split())[-1500:]}")
+    until = time.monotonic() + IDLE
+    while (states := cluster.on_head("sinfo --Node --noheader --format=%T").split()) != ["idle", "idle"]:
+        if time.monotonic() > until:
+            raise BrokenError(f"{name}: afterwards the nodes are {' and '.join(states)}")
+        time.sleep(1)
