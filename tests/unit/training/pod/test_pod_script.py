@@ -326,9 +326,26 @@ def test_who_fails_because_another_pod_has_ended_waits_for_its_next(tmp_path: Pa
     assert [world.code(0), world.code(1)] == [0, 0], world.said(0)
 
 
+COMPILING = {"enabled": True, "success": "", "steps_argument": "", "args": {"compiling": True}}
+
+
+def test_they_train_when_all_have_compiled(tmp_path: Path, made: list[World]) -> None:
+    world = World(tmp_path, {"compile": COMPILING})
+    made.append(world)
+    for rank in (0, 1):
+        world.let("train", rank, 0)
+        world.start(rank)
+    world.let("compile", 0, 0)
+    # The other one goes on compiling.
+    world.until("compile", 1, 1)
+    assert world.started("train", 0) == []
+    world.let("compile", 1, 0)
+    assert [world.code(0), world.code(1)] == [0, 0], world.said(0) + world.said(1)
+    assert [len(world.started(mode, rank)) for mode in ("compile", "train") for rank in (0, 1)] == [1, 1, 1, 1]
+
+
 def test_where_one_does_not_compile_none_trains(tmp_path: Path, made: list[World]) -> None:
-    compiling = {"enabled": True, "success": "", "steps_argument": "", "args": {"compiling": True}}
-    world = World(tmp_path, {"compile": compiling})
+    world = World(tmp_path, {"compile": COMPILING})
     made.append(world)
     world.let("compile", 0, 0)
     world.let("compile", 1, 7)
