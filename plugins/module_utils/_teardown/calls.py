@@ -29,21 +29,25 @@ from ansible_collections.trainium.cluster.plugins.module_utils._teardown.kinds i
 def narrowed(client: Client) -> Client:
     """The client, which now parses of descriptions only what the table reads.
 
-    The rest, such as the interfaces of each instance, would be most of the work of a look.
+    The rest, such as the interfaces of each instance, would be most of the work of a look. A kind that botocore
+    describes otherwise is parsed as before.
     """
     for kind in KINDS:
         if kind.look:
-            answer = client.meta.service_model.operation_model(
-                client.meta.method_to_api_mapping[kind.look]
-            ).output_shape
-            one = answer
-            for key in kind.items:
-                one = one.members[key].member
-            wanted: Item = dict.fromkeys(read_of(kind) & set(one.members))
-            for key in reversed(kind.items):
-                wanted = {key: wanted}
-            narrow(answer, {**wanted, **dict.fromkeys({"NextToken"} & set(answer.members))})
+            with suppress(KeyError):
+                _narrow(client, kind)
     return client
+
+
+def _narrow(client: Client, kind: Kind) -> None:
+    answer = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[kind.look]).output_shape
+    one = answer
+    for key in kind.items:
+        one = one.members[key].member
+    wanted: Item = dict.fromkeys(read_of(kind) & set(one.members))
+    for key in reversed(kind.items):
+        wanted = {key: wanted}
+    narrow(answer, {**wanted, **dict.fromkeys({"NextToken"} & set(answer.members))})
 
 
 def look(client: Client, kind: Kind, cluster: str) -> list[Item]:

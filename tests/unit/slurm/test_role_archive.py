@@ -80,7 +80,7 @@ def test_a_node_with_what_was_built_lacks_nothing(tmp_path: Path) -> None:
     # The last line of the script that installs.
     line = (ROLE / "files/install.sh").read_text(encoding="utf-8").splitlines()[-1]
     subprocess.run(["sh", "-c", line.replace("/opt/slurm", str(tmp_path))], env={"prefix": str(prefix)}, check=True)
-    variables = {"slurm_source": "archive", "__slurm_units": {}, "__slurm_drop_ins": {}, "__slurm_prefix": str(prefix)}
+    variables = {"slurm_source": "archive", "__slurm_units": {}, "__slurm_prefix": str(prefix)}
     (wanted,) = rendered(VARS["__slurm_wanted_installed"], variables)
     digest = sha256((tmp_path / "active").read_bytes()).hexdigest()
     assert wanted == f"root:root 0644 {digest} /opt/slurm/active"

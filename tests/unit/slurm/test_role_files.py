@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from configparser import RawConfigParser
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_daemons_start_with_their_configuration_after_munge_and_the_network(daem
 def test_a_daemon_that_was_killed_is_started_again_but_not_one_that_refuses_its_configuration() -> None:
     written = evaluated("slurm", "__slurm_drop_ins")
     assert set(written) == {
-        f"/etc/systemd/system/{name}.service.d/trainium.conf" for name in ("slurmctld", "slurmd", "slurmdbd")
+        f"/etc/systemd/system/{name}.service.d/10-trainium.conf" for name in ("slurmctld", "slurmd", "slurmdbd")
     }
     for content in written.values():
         # Signals and timeouts, and no exit code (systemd.service(5), the table of Restart).
@@ -62,10 +63,22 @@ def test_a_daemon_that_was_killed_is_started_again_but_not_one_that_refuses_its_
 
 
 @pytest.mark.parametrize("source", ["packages", "repository", "archive"])
-def test_a_node_without_that_is_incomplete(source: str) -> None:
-    wanted = evaluated("slurm", "__slurm_wanted_installed", slurm_source=source, **CLUSTER)
-    assert sum(line.endswith(".service.d/trainium.conf") for line in wanted) == 3
-    assert any(line.endswith(" /opt/slurm/active") for line in wanted) is (source == "archive")
+@pytest.mark.parametrize("missing", [0, 1, 3])
+def test_a_node_without_that_is_configured_and_not_installed_anew(source: str, missing: int) -> None:
+    lines = evaluated("slurm", "__slurm_wanted_drop_ins", **CLUSTER)
+    content = evaluated("slurm", "__slurm_drop_in").encode()
+    assert lines[0].split()[2:] == [
+        sha256(content).hexdigest(),
+        "/etc/systemd/system/slurmctld.service.d/10-trainium.conf",
+    ]
+    given: dict[str, Any] = {**CLUSTER, "slurm_source": source}
+    installed = evaluated("slurm", "__slurm_wanted_installed", **given)
+    found = {"files": installed + lines[missing:], "missing_packages": [], "missing_programs": []}
+    given["__slurm_found"] = found
+    assert evaluated("slurm", "__slurm_drop_ins_differ", **given) is (missing > 0)
+    assert evaluated("slurm", "__slurm_incomplete", **given) is False
+    # The node is asked for them.
+    assert {line.split()[-1] for line in lines} <= set(evaluated("slurm", "__slurm_looked_at", **given))
 
 
 def test_jobs_outlive_slurmd_and_have_its_limits() -> None:

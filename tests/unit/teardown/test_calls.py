@@ -72,3 +72,17 @@ def test_what_is_needed_of_each_kind_is_parsed(kind: Kind) -> None:
     fields = {field for step in kind.steps if not step.each for field in step.fields}
     wanted = {kind.identity, "State", "VpcId", "Tags", "TagSet", "Attachments", "Associations"} | fields
     assert narrow >= wanted & wide - {"Associations" if kind.name != "route tables" else ""}
+
+
+def test_a_kind_that_botocore_describes_otherwise_is_parsed_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [kind._replace(items=("Others",)) if kind.name == "volumes" else kind for kind in KINDS]
+    monkeypatch.setattr(calls, "KINDS", [*kinds, kinds[-1]._replace(look="describe_what_is_not_there")])
+    client, whole = calls.narrowed(Aws({}).client("ec2")), Aws({}).client("ec2")
+    shapes = [
+        one.meta.service_model.operation_model(name).output_shape.members[key].member
+        for name, key in (("DescribeVolumes", "Volumes"), ("DescribeVpcs", "Vpcs"))
+        for one in (client, whole)
+    ]
+    numbers = [len(shape.members) for shape in shapes]
+    assert numbers[0] == numbers[1]
+    assert numbers[2] < numbers[3]

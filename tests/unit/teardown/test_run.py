@@ -44,6 +44,18 @@ def test_what_is_another_owner_s_ends_it(ec2: Ec2, field: str) -> None:
     assert teardown(ec2, owner=None).look() == {"network interfaces": ["eni-1"]}
 
 
+def test_what_another_owner_s_has_become_since_the_look_stays(ec2: Ec2) -> None:
+    """Instances may take half an hour to go, and whoever may set tags sets the cluster's meanwhile."""
+    ec2.kept["describe_volumes"] = [{"VolumeId": "vol-1", "Tags": tags()}]
+    mine = teardown(ec2)
+    found = mine.look()
+    ec2.kept["describe_volumes"] = [{"VolumeId": "vol-2", "Tags": tags(owner="bob")}]
+    mine.delete(found)
+    assert "delete_volume" not in [operation for operation, _request in ec2.asked]
+    (reason,) = mine.reasons
+    assert "vol-2 of the volumes" in reason
+
+
 def test_what_carries_no_mark_is_told(ec2: Ec2) -> None:
     ec2.kept["describe_vpcs"] = [vpc("vpc-1"), vpc("vpc-2", Tags=tags(proof="true"))]
     ec2.kept["describe_volumes"] = [{"VolumeId": "vol-1", "Tags": tags(proof="")}]
