@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.contract.conftest import Api
 from tests.faults import calls, expiry, inputs, judge, kills, losses, pairs, results, sizes
 from tests.faults.world import BACKENDS, World
-from tests.sandbox_driver import Sandbox
+from tests.sandbox_driver import Sandbox, execute
 
 # Those for the emulated API alone, and the one that needs hosts: the sandbox, and no other work on the machine.
 WITHOUT_HOSTS = ("inputs", "sizes", "expiry", "pairs", "kills", "calls")
@@ -91,17 +91,26 @@ def of_inputs(book: results.Book, count: int) -> None:
 
 
 def of_losses(book: results.Book, count: int, until: float, only: str | None) -> None:
-    """Trainings in the sandbox, which is started afresh; what playbooks write is beside the results."""
+    """Trainings in a sandbox that is started for it; what playbooks write is in a log beside the results."""
     seeds = [only] if only else [f"{book.seed} {number}" for number in range(1, count + 1)]
     waiting = [seed for seed in seeds if only or not book.has(seed)]
     if not waiting:
         return
-    with book.path.with_suffix(".log").open("w", encoding="utf-8") as log, contextlib.redirect_stdout(log):
-        Sandbox.command("down")
+    log = book.path.with_suffix(".log")
+    with log.open("a", encoding="utf-8") as stream, contextlib.redirect_stdout(stream):
+        if not execute([sys.executable, "-m", "sandbox", "status"], {}).returncode:
+            raise SystemExit("faults: a sandbox is up, and this would delete it; end it by make teardown first.")
         try:
-            cluster = losses.Cluster(Sandbox())
-            normal = losses.undisturbed(cluster)
-            say(f"losses: an undisturbed training has the loss {normal:.4f}")
+            try:
+                cluster = losses.Cluster(Sandbox())
+            except AssertionError:
+                raise SystemExit(f"faults: the sandbox does not start; see the end of {log}.") from None
+            say("losses: a cluster is made, and trains undisturbed")
+            try:
+                normal = losses.undisturbed(cluster)
+            except judge.BrokenError as broken:
+                book.add(results.Result(book.campaign, "undisturbed", 0, str(broken)))
+                return
             for seed in waiting:
                 if time.monotonic() > until:
                     break

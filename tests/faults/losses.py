@@ -11,10 +11,12 @@ import csv
 import json
 import random
 import re
+import shlex
 import socket
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.faults.judge import BrokenError, judged
@@ -25,6 +27,7 @@ STEPS = 200
 # Seconds until the first checkpoint, until Slurm says that nodes have no jobs, and until they answer.
 BEGIN, IDLE, REACH = 300.0, 300.0, 600.0
 JOBS = "/opt/trainium/jobs"
+_RESUMED = re.compile(r"training: resumed from step (\d+)")
 
 
 def _answers(address: str) -> bool:
@@ -66,8 +69,22 @@ class Cluster:
         return self.sandbox.on_node(self.addresses[1], command).output.strip()
 
     def later(self, address: str, script: str) -> None:
-        """Run a script there that goes on when the connection, or sshd itself, is gone."""
-        self.sandbox.on_node(address, f"systemd-run --quiet sh -c {json.dumps(script)}")
+        """Run a script there, after a moment, that goes on when the connection, or sshd itself, is gone."""
+        self.sandbox.on_node(address, f"systemd-run --quiet sh -c {shlex.quote(f'sleep 2; {script}')}")
+
+    def clear(self) -> None:
+        """No job is left over, and both nodes take jobs. Raises BrokenError."""
+        self.reach()
+        self.on_head("scancel --user=ubuntu")
+        run = self.sandbox.playbook("nodes")
+        judged(run.output, run.returncode)
+        if run.returncode:
+            raise BrokenError(f"nodes.yml failed: {' '.join(run.output.split())[-1500:]}")
+        until = time.monotonic() + IDLE
+        while (states := self.on_head("sinfo --Node --noheader --format=%T").split()) != ["idle", "idle"]:
+            if time.monotonic() > until:
+                raise BrokenError(f"the nodes are {' and '.join(states)}")
+            time.sleep(1)
 
 
 def _stop(cluster: Cluster, force: bool) -> None:
@@ -84,26 +101,45 @@ def _start(cluster: Cluster) -> None:
 def _cut(cluster: Cluster, seconds: int) -> None:
     """The other node has no network for a while; then it has its address and its routes again."""
     script = (
-        "route=\\$(ip route show default); ip link set eth0 down; "
-        f"sleep {seconds}; ip link set eth0 up; ip route replace \\$route"
+        f"routes=$(ip route show default); ip link set eth0 down; sleep {seconds}; ip link set eth0 up; "
+        '[ -z "$routes" ] || ip route replace $routes'
     )
     cluster.later(cluster.addresses[1], script)
 
 
 def _full(cluster: Cluster) -> None:
-    """The disk with the checkpoints has no room, from the next write on."""
-    folder = cluster.on_head(f"ls -d {JOBS}/{cluster.job}-*/output")
+    """The disk with the checkpoints has no room for the second of those that follow."""
+    folder = f"{JOBS}/{cluster.job}-*/output"
     cluster.on_head(
-        f"mkdir /run/small && mount -t tmpfs -o size=$(( $(du -sk {folder} | cut -f1) + 64 ))k none /run/small && "
-        f"cp -a {folder}/. /run/small/ && chown --reference={folder} /run/small && mount --bind /run/small {folder}"
+        f"at=$(echo {folder}); last=$(ls -t $at/ckpt_*.pt | head -n 1); mkdir /run/small && "
+        "mount -t tmpfs -o size=$(($(du -sk $at | cut -f1) + 3 * $(du -k $last | cut -f1) / 2))k none /run/small && "
+        "cp -a $at/. /run/small/ && chown --reference=$at /run/small && mount --bind /run/small $at"
     )
 
 
 def _room(cluster: Cluster) -> None:
     cluster.on_head(
-        f"umount {JOBS}/{cluster.job}-*/output && cp -a /run/small/. {JOBS}/{cluster.job}-*/output/ && "
-        "umount /run/small && rmdir /run/small"
+        f"at=$(echo {JOBS}/{cluster.job}-*/output); ! mountpoint -q $at || umount -l $at; "
+        "[ ! -d /run/small ] || { cp -a /run/small/. $at/; umount -l /run/small; rmdir /run/small; }"
     )
+
+
+def _restarts(cluster: Cluster, address: str, daemon: str) -> int:
+    """How often systemd has started a daemon again by itself."""
+    shown = cluster.sandbox.on_node(address, f"systemctl show --property=NRestarts --value {daemon}").output
+    return int(shown.split()[-1])
+
+
+def _kill(cluster: Cluster, number: int, daemon: str) -> None:
+    """As the kernel does when the memory is full; systemd starts it again."""
+    address = cluster.addresses[number]
+    before = _restarts(cluster, address, daemon)
+    cluster.sandbox.on_node(address, f"systemctl kill --kill-who=main --signal=KILL {daemon}")
+    until = time.monotonic() + REACH
+    while _restarts(cluster, address, daemon) == before:
+        if time.monotonic() > until:
+            raise BrokenError(f"nobody has started {daemon} again")
+        time.sleep(0.5)
 
 
 class Loss(NamedTuple):
@@ -129,9 +165,12 @@ LOSSES = {
             cluster.addresses[0], "systemctl stop ssh; pkill -KILL sshd; sleep 60; systemctl start ssh"
         )
     ),
-    "slurmctld": Loss(lambda cluster: cluster.on_head("systemctl kill --kill-who=main --signal=KILL slurmctld")),
-    "slurmd": Loss(lambda cluster: cluster.on_other("systemctl kill --kill-who=main --signal=KILL slurmd")),
-    "a process of the training": Loss(lambda cluster: cluster.on_other("pkill -KILL -f bert_pretrain"), alone=False),
+    "slurmctld": Loss(lambda cluster: _kill(cluster, 0, "slurmctld")),
+    "slurmd": Loss(lambda cluster: _kill(cluster, 1, "slurmd")),
+    # Not by the command line of the shell that runs it.
+    "the processes of the script on a node": Loss(
+        lambda cluster: cluster.on_other("pkill -KILL -f '[b]ert_pretrain.py --'"), alone=False
+    ),
     "time limit": Loss(lambda _cluster: None, training={"time_limit": "00:01:00", "stop_before": 30}, restarts=1),
 }
 
@@ -160,69 +199,70 @@ def attempt(cluster: Cluster, normal: float, seed: str, say: Callable[[str], Non
     """One training with one loss, which is the next with each number of the seed. Raises BrokenError."""
     name = list(LOSSES)[(int(seed.split()[-1]) - 1) % len(LOSSES)]
     chance, loss = random.Random(seed), LOSSES[name]  # noqa: S311
-    job = f"loss-{re.sub('[^0-9]', '-', seed)}-{int(time.time())}"
-    given, cluster.job = _given(job, loss.training), job
-    started = time.monotonic()
+    cluster.job = f"loss-{seed.replace(' ', '-')}-{int(time.time())}"
+    given = _given(cluster.job, loss.training)
+    cluster.clear()
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(cluster.sandbox.playbook, "training", *given)
-        until = time.monotonic() + BEGIN
-        while "checkpoint" not in cluster.on_head(f"cat {JOBS}/{job}-*/train.log 2> /dev/null || :"):
-            if run.done() or time.monotonic() > until:
-                raise BrokenError(f"{name}: the training did not begin: {run.result().output[-800:]}")
-            time.sleep(0.3)
-        time.sleep(chance.uniform(0, 6))
-        if not cluster.on_head(f"squeue --noheader --name={job} --states=RUNNING"):
-            raise BrokenError(f"{name}: the training had ended before")
-        say(f"{name}, {time.monotonic() - started:.0f} s after the start of the playbook")
-        loss.strike(cluster)
-        first = run.result()
+        try:
+            _await_checkpoint(cluster, run)
+            time.sleep(chance.uniform(0, 6))
+            states = cluster.on_head(f"squeue --noheader --name={cluster.job} --format='%T %D'")
+            if states != "RUNNING 2":
+                raise BrokenError(f"{name}: nothing could be lost, since the job is {states or 'over'}")
+            say(f"{name}, after {_steps(cluster)} steps")
+            loss.strike(cluster)
+            first = run.result()
+        finally:
+            # Whatever comes out, for the next try; what follows the job ends with it.
+            if not run.done():
+                cluster.reach()
+                cluster.on_head(f"scancel --name={cluster.job}")
+            if loss.mend:
+                loss.mend(cluster)
     say(f"{name}: training.yml ended with {first.returncode} after {first.seconds:.0f} s")
-    # Whatever comes out, for the next try.
-    if loss.mend:
-        loss.mend(cluster)
     cluster.reach()
-    _judged(name, first)
+    judged(first.output, first.returncode)
     if first.returncode:
         if loss.alone:
             raise BrokenError(f"{name}: the training did not go on: {' '.join(first.output.split())[-1500:]}")
         again = cluster.sandbox.playbook("training", *given)
-        _judged(name, again)
+        judged(again.output, again.returncode)
         if again.returncode:
             raise BrokenError(f"{name}: the next run failed: {' '.join(again.output.split())[-1500:]}")
-    _whole(cluster, name, normal, loss.restarts, say)
-    _ready(cluster, name)
+    _whole(cluster, normal, loss, say)
+    cluster.clear()
     return 1
 
 
-def _judged(name: str, run: Run) -> None:
-    try:
-        judged(run.output, run.returncode)
-    except BrokenError as broken:
-        raise BrokenError(f"{name}: {broken}") from None
+def _await_checkpoint(cluster: Cluster, run: Future[Run]) -> None:
+    until = time.monotonic() + BEGIN
+    while "training: checkpoint" not in cluster.on_head(f"cat {JOBS}/{cluster.job}-*/train.log 2> /dev/null || :"):
+        if run.done() or time.monotonic() > until:
+            raise BrokenError(f"the training did not begin: {run.result().output[-800:] if run.done() else ''}")
+        time.sleep(0.3)
 
 
-def _whole(cluster: Cluster, name: str, normal: float, restarts: int, say: Callable[[str], None]) -> None:
-    """Each step once, after so many restarts or more, and the loss of a training that nothing happened to."""
+def _steps(cluster: Cluster) -> str:
+    return cluster.on_head(f"grep -c step_loss {JOBS}/{cluster.job}-*/train.log")
+
+
+def _whole(cluster: Cluster, normal: float, loss: Loss, say: Callable[[str], None]) -> None:
+    """Each step counts, what was started again went on from a checkpoint, and the loss is the undisturbed one's."""
     report = _report(cluster)
     with (cluster.sandbox.reports / "metrics.csv").open(encoding="utf-8", newline="") as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]
-    say(f"{name}: {report['restarts']} restarts, {report['nodes']} nodes, loss {report['final_loss']:.4f}")
-    if report["restarts"] < restarts:
-        raise BrokenError(f"{name}: the job was not started again, so that nothing was lost")
+    log = Path(report["log"]).read_text(encoding="utf-8")
+    # Of each further start; 0 where it says nothing of a checkpoint.
+    resumed = [int((_RESUMED.findall(part) or [0])[0]) for part in log.split("JOB nodes=")[2:]]
+    say(f"{report['restarts']} restarts from steps {resumed}, {report['nodes']} nodes, loss {report['final_loss']:.4f}")
+    if not str(report["name"]).startswith(cluster.job):
+        raise BrokenError(f"the report is that of {report['name']}")
+    if report["restarts"] < loss.restarts or (not loss.alone and not resumed):
+        raise BrokenError("the job was not started again, so that nothing was lost")
+    if resumed and min(resumed) < 1:
+        raise BrokenError(f"the training began anew, from steps {resumed}")
     if steps != list(range(1, STEPS + 1)):
-        raise BrokenError(f"{name}: the steps are {steps[:3]} to {steps[-3:]}, {len(steps)} of them")
+        raise BrokenError(f"the steps are {steps[:3]} to {steps[-3:]}, {len(steps)} of them")
     if abs(report["final_loss"] - normal) > 0.02:
-        raise BrokenError(f"{name}: the loss is {report['final_loss']} in place of {normal}")
-
-
-def _ready(cluster: Cluster, name: str) -> None:
-    """After nodes.yml both nodes take jobs."""
-    run = cluster.sandbox.playbook("nodes")
-    _judged(name, run)
-    if run.returncode:
-        raise BrokenError(f"{name}: nodes.yml failed afterwards: {' '.join(run.output.split())[-1500:]}")
-    until = time.monotonic() + IDLE
-    while (states := cluster.on_head("sinfo --Node --noheader --format=%T").split()) != ["idle", "idle"]:
-        if time.monotonic() > until:
-            raise BrokenError(f"{name}: afterwards the nodes are {' and '.join(states)}")
-        time.sleep(1)
+        raise BrokenError(f"the loss is {report['final_loss']} in place of {normal}")

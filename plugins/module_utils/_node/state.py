@@ -40,7 +40,9 @@ def services_of(shown: str, changed: Mapping[str, float], now: float) -> dict[st
         name = fields.get("Id", "")[: -len(".service")]
         if not name:
             continue
-        active = fields.get("ActiveState") in ("active", "activating", "reloading")
+        # One that waits for its next start has failed.
+        waits = fields.get("SubState") == "auto-restart"
+        active = fields.get("ActiveState") in ("active", "activating", "reloading") and not waits
         since = fields.get("ExecMainStartTimestamp", "").lstrip("@")
         written = changed.get(name, 0.0)
         services[name] = {

@@ -87,7 +87,7 @@ def services(module: AnsibleModule, wanted: Mapping[str, Iterable[str]]) -> dict
         name: max((os.stat(file).st_mtime for file in files if os.path.exists(file)), default=0.0)
         for name, files in wanted.items()
     }
-    properties = "--property=Id,UnitFileState,ActiveState,ExecMainStartTimestamp"
+    properties = "--property=Id,UnitFileState,ActiveState,SubState,ExecMainStartTimestamp"
     units = [f"{name}.service" for name in wanted]
     shown = ask(module, "systemctl", "show", "--timestamp=unix", properties, *units)
     return None if shown is None else services_of(shown, changed, time.time())

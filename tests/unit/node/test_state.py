@@ -50,6 +50,12 @@ def test_a_service_is_stale_if_a_file_is_newer(written: float, now: float, stale
     }
 
 
+@pytest.mark.parametrize(("state", "active"), [("start", True), ("auto-restart", False)])
+def test_a_service_that_waits_for_its_next_start_has_failed(state: str, active: bool) -> None:
+    shown = f"Id=slurmctld.service\nActiveState=activating\nSubState={state}\nUnitFileState=enabled\n"
+    assert node_state.services_of(shown, {}, 0.0)["slurmctld"]["active"] is active
+
+
 @given(st.text())
 def test_no_output_breaks_services(text: str) -> None:
     node_state.services_of(text, {}, 0.0)

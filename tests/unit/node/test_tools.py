@@ -91,7 +91,7 @@ def test_systemctl_is_asked_once_for_what_is_read(tools: Path) -> None:
     (tools / "systemctl").write_text(f'#!/bin/sh\necho "$*" >> {tools}/asked\n')
     (tools / "systemctl").chmod(0o755)
     node.services(MODULE, {"a": [], "b": []})
-    properties = "--property=Id,UnitFileState,ActiveState,ExecMainStartTimestamp"
+    properties = "--property=Id,UnitFileState,ActiveState,SubState,ExecMainStartTimestamp"
     assert (tools / "asked").read_text() == f"show --timestamp=unix {properties} a.service b.service\n"
 
 

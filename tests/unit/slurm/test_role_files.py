@@ -54,22 +54,25 @@ def test_daemons_start_with_their_configuration_after_munge_and_the_network(daem
 def test_a_daemon_that_was_killed_is_started_again_but_not_one_that_refuses_its_configuration() -> None:
     written = evaluated("slurm", "__slurm_drop_ins")
     assert set(written) == {
-        f"/etc/systemd/system/{name}.service.d/10-trainium.conf" for name in ("slurmctld", "slurmd", "slurmdbd")
+        f"/etc/systemd/system/{name}.service.d/10-trainium.conf"
+        for name in ("munge", "slurmctld", "slurmd", "slurmdbd")
     }
     for content in written.values():
         # Signals and timeouts, and no exit code (systemd.service(5), the table of Restart).
         assert unit(content)["Service"]["Restart"] == ["on-abnormal"]
-        assert int(unit(content)["Service"]["RestartSec"][0]) > 0
+        # Ten starts in a row take longer than ten pauses, and less than the time in which they are counted.
+        pause, limit = int(unit(content)["Service"]["RestartSec"][0]), unit(content)["Unit"]
+        assert 0 < 1.5 * pause * int(limit["StartLimitBurst"][0]) < int(limit["StartLimitIntervalSec"][0])
 
 
 @pytest.mark.parametrize("source", ["packages", "repository", "archive"])
-@pytest.mark.parametrize("missing", [0, 1, 3])
+@pytest.mark.parametrize("missing", [0, 1, 4])
 def test_a_node_without_that_is_configured_and_not_installed_anew(source: str, missing: int) -> None:
     lines = evaluated("slurm", "__slurm_wanted_drop_ins", **CLUSTER)
     content = evaluated("slurm", "__slurm_drop_in").encode()
     assert lines[0].split()[2:] == [
         sha256(content).hexdigest(),
-        "/etc/systemd/system/slurmctld.service.d/10-trainium.conf",
+        "/etc/systemd/system/munge.service.d/10-trainium.conf",
     ]
     given: dict[str, Any] = {**CLUSTER, "slurm_source": source}
     installed = evaluated("slurm", "__slurm_wanted_installed", **given)
@@ -102,7 +105,8 @@ def test_munge_runs_as_its_own_user_once_it_has_a_key() -> None:
     assert (service["User"], service["Group"]) == (["munge"], ["munge"])
     # The socket in that folder is for everybody.
     assert (service["RuntimeDirectory"], service["RuntimeDirectoryMode"]) == (["munge"], ["0755"])
-    assert service["Restart"] == ["on-abort"]
+    # Not on-abort, which leaves out what the kernel kills when the memory is full.
+    assert service["Restart"] == ["on-abnormal"]
     assert found["Unit"]["ConditionPathExists"] == ["/etc/munge/munge.key"]
     # What it signs is good for minutes, by the clock.
     assert set(found["Unit"]["After"][0].split()) == {"network.target", "time-sync.target"}

@@ -336,9 +336,15 @@ def test_they_train_when_all_have_compiled(tmp_path: Path, made: list[World]) ->
         world.let("train", rank, 0)
         world.start(rank)
     world.let("compile", 0, 0)
-    # The other one goes on compiling.
     world.until("compile", 1, 1)
-    assert world.started("train", 0) == []
+    deadline = time.monotonic() + 300
+    while not (said := list(tmp_path.glob("**/compiled.0"))):
+        assert time.monotonic() < deadline, world.said(0)
+        time.sleep(0.05)
+    # It looks once a second whether the other one has compiled, and would have begun to train by now if it did not.
+    while time.time() < said[0].stat().st_mtime + 3:
+        time.sleep(0.05)
+    assert list(tmp_path.glob("**/begun.*")) == []
     world.let("compile", 1, 0)
     assert [world.code(0), world.code(1)] == [0, 0], world.said(0) + world.said(1)
     assert [len(world.started(mode, rank)) for mode in ("compile", "train") for rank in (0, 1)] == [1, 1, 1, 1]
