@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from multiprocessing import get_context
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ansible_collections.trainium.cluster.plugins.action.internal import cluster_lease, long_command
@@ -15,6 +18,28 @@ def test_the_lease_is_of_the_run_and_not_of_its_worker(monkeypatch: pytest.Monke
     asked = Asked(monkeypatch, cluster_lease.ActionModule, [{"changed": True}], name="a", pid=1)
     assert asked.calls == [("its own", {"name": "a", "pid": os.getppid()})]
     assert asked.result["changed"]
+
+
+def test_a_worker_whose_run_was_killed_takes_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its parent is then one that lives for ever, as process 1, by which the cluster would be taken for ever."""
+    monkeypatch.setattr(cluster_lease, "parent_process", lambda: SimpleNamespace(pid=os.getppid() + 1))
+    asked = Asked(monkeypatch, cluster_lease.ActionModule, [], name="a")
+    assert asked.calls == []
+    assert asked.result["failed"]
+    assert "has ended" in asked.result["msg"]
+
+
+def test_the_run_is_known_in_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker is forked by multiprocessing, as those of Ansible."""
+    kept: Any = get_context("fork").Queue()
+
+    def work() -> None:
+        kept.put(Asked(monkeypatch, cluster_lease.ActionModule, [{"changed": True}], name="a").calls)
+
+    worker = get_context("fork").Process(target=work)
+    worker.start()
+    assert kept.get(timeout=60) == [("its own", {"name": "a", "pid": os.getpid()})]
+    worker.join()
 
 
 @pytest.mark.parametrize(
