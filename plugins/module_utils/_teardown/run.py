@@ -35,11 +35,6 @@ def _is_in_use(error: TrainiumError) -> bool:
     return isinstance(error, AwsCallError) and error.code == "DependencyViolation"
 
 
-def _tags(item: Mapping[str, Any]) -> dict[str, str]:
-    """Those of network interfaces have another name."""
-    return tags_of({"Tags": item.get("Tags") or item.get("TagSet")})
-
-
 class Maker(NamedTuple):
     """How another part of the collection finds and deletes what it makes; the former gives names by kind."""
 
@@ -83,9 +78,7 @@ class Teardown:
         found: Names = {}
         for kind in KINDS:
             if kind.look:
-                items = self._look(kind)
-                self._tags[kind.name] = {str(item[kind.identity]): _tags(item) for item in items}
-                found[kind.name] = names_of(kind, items)
+                found[kind.name] = names_of(kind, self._look(kind))
             else:
                 found.update(self._makers[kind.name].look())
         return {kind: names for kind, names in found.items() if names}
@@ -117,14 +110,18 @@ class Teardown:
     def _look(self, kind: Kind) -> list[Any]:
         """What of a kind is to go. Raises TrainiumError where something carries the tag of another owner."""
         found = calls.look(self._client, kind, self._cluster)
-        if kind.is_of_others:
-            networks = self._networks() if found else ()
+        if found and kind.is_of_others:
+            networks = self._networks()
             found = [item for item in found if is_in(item, networks)]
-        else:
-            for item in found:
-                check_ours(_tags(item), self._whose, f"{item[kind.identity]} of the {kind.name}")
         held = self._held() if kind.name in FRAME else ()
-        return [item for item in found if not is_in(item, held) and not (self._eks_stays and is_of_eks(kind, item))]
+        items = [item for item in found if not is_in(item, held) and not (self._eks_stays and is_of_eks(kind, item))]
+        known = self._tags[kind.name] = {}
+        for item in items:
+            # Those of network interfaces have another name.
+            tags = known[str(item[kind.identity])] = tags_of({"Tags": item.get("Tags") or item.get("TagSet")})
+            if not kind.is_of_others:
+                check_ours(tags, self._whose, f"{item[kind.identity]} of the {kind.name}")
+        return items
 
     def _delete(self, kind: Kind) -> None:
         items, tried = self._look(kind), 0

@@ -105,8 +105,8 @@ def test_munge_runs_as_its_own_user_once_it_has_a_key() -> None:
     assert (service["User"], service["Group"]) == (["munge"], ["munge"])
     # The socket in that folder is for everybody.
     assert (service["RuntimeDirectory"], service["RuntimeDirectoryMode"]) == (["munge"], ["0755"])
-    # Not on-abort, which leaves out what the kernel kills when the memory is full.
-    assert service["Restart"] == ["on-abnormal"]
+    # What is added to it has another, as for the packages' own unit; a changed unit would be installed anew.
+    assert service["Restart"] == ["on-abort"]
     assert found["Unit"]["ConditionPathExists"] == ["/etc/munge/munge.key"]
     # What it signs is good for minutes, by the clock.
     assert set(found["Unit"]["After"][0].split()) == {"network.target", "time-sync.target"}

@@ -190,6 +190,9 @@ def test_what_is_kept_in_a_network_keeps_its_frame(ec2: Ec2) -> None:
         "describe_volumes": [{"VolumeId": "vol-1", "VpcId": "vpc-1", "Tags": tags()}],
     }
     assert teardown(ec2, held=lambda: ["vpc-1"]).look() == {"VPCs": ["vpc-2"], "volumes": ["vol-1"]}
+    # Whose it is matters of what is to go alone.
+    ec2.kept["describe_vpcs"][0]["Tags"] = tags(owner="bob")
+    assert teardown(ec2, held=lambda: ["vpc-1"]).look() == {"VPCs": ["vpc-2"], "volumes": ["vol-1"]}
 
 
 def of_kubernetes(name: str, network: str) -> Item:
