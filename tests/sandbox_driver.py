@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -133,6 +135,13 @@ class Sandbox:
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def answers_ssh(address: str) -> bool:
+    """Whether sshd greets there."""
+    with contextlib.suppress(OSError), socket.create_connection((address, 22), 2) as connection:
+        return connection.recv(4) == b"SSH-"
+    return False
 
 
 def execute(command: list[str], environment: dict[str, str], check: bool = False) -> Run:

@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import resource
-import socket
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from typing import NamedTuple
 
 import yaml
 
-from tests.sandbox_driver import Sandbox
+from tests.sandbox_driver import Sandbox, answers_ssh
 
 HERE = Path(__file__).resolve().parent
 CLUSTERS = {"benchmark-bash": "10.161.0.0/16", "benchmark-roles": "10.162.0.0/16"}
@@ -46,16 +45,12 @@ def addresses(sandbox: Sandbox, name: str) -> list[str]:
 
 
 def wait_for_ssh(address: str, seconds: float = 60) -> None:
-    """Wait until something listens on a node's port 22."""
+    """Wait until a node's sshd answers."""
     until = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection((address, 22), timeout=1).close()
-            return
-        except OSError:
-            if time.monotonic() > until:
-                sys.exit(f"{address} does not answer over ssh.")
-            time.sleep(0.1)
+    while not answers_ssh(address):
+        if time.monotonic() > until:
+            sys.exit(f"{address} does not answer over ssh.")
+        time.sleep(0.1)
 
 
 def settle() -> None:

@@ -90,27 +90,24 @@ def of_inputs(book: results.Book, count: int) -> None:
     book.add(results.Result(book.campaign, "calls", 0, f"the checks called AWS: {asked[:3]}" if asked else ""))
 
 
+def _waiting(book: results.Book, count: int, only: str | None) -> list[str]:
+    """The seeds of the tries that the book has not got yet, or the only one."""
+    seeds = [f"{book.seed} {number}" for number in range(1, count + 1)]
+    return [only] if only else [seed for seed in seeds if not book.has(seed)]
+
+
 def of_losses(book: results.Book, count: int, until: float, only: str | None) -> None:
     """Trainings in a sandbox that is started for it; what playbooks write is in a log beside the results."""
-    seeds = [only] if only else [f"{book.seed} {number}" for number in range(1, count + 1)]
-    waiting = [seed for seed in seeds if only or not book.has(seed)]
+    waiting, log = _waiting(book, count, only), book.path.with_suffix(".log")
     if not waiting:
         return
-    log = book.path.with_suffix(".log")
     with log.open("a", encoding="utf-8") as stream, contextlib.redirect_stdout(stream):
         if not execute([sys.executable, "-m", "sandbox", "status"], {}).returncode:
             raise SystemExit("faults: a sandbox is up, and this would delete it; end it by make teardown first.")
         try:
-            try:
-                cluster = losses.Cluster(Sandbox())
-            except AssertionError:
-                raise SystemExit(f"faults: the sandbox does not start; see the end of {log}.") from None
+            cluster = losses.Cluster(Sandbox())
             say("losses: a cluster is made, and trains undisturbed")
-            try:
-                normal = losses.undisturbed(cluster)
-            except judge.BrokenError as broken:
-                book.add(results.Result(book.campaign, "undisturbed", 0, str(broken)))
-                return
+            normal = losses.undisturbed(cluster)
             for seed in waiting:
                 if time.monotonic() > until:
                     break
@@ -118,6 +115,10 @@ def of_losses(book: results.Book, count: int, until: float, only: str | None) ->
                 if not only:
                     book.add(result)
                 say(f"losses: seed {seed}: {result.broken or 'all held'}")
+        except judge.BrokenError as broken:
+            book.add(results.Result(book.campaign, "undisturbed", 0, str(broken)))
+        except AssertionError:
+            raise SystemExit(f"faults: the sandbox does not start; see the end of {log}.") from None
         finally:
             Sandbox.command("down")
 
@@ -125,8 +126,7 @@ def of_losses(book: results.Book, count: int, until: float, only: str | None) ->
 def of_tries(book: results.Book, backend: str, count: int, jobs: int, until: float, only: str | None) -> None:
     """Tries of one campaign on one backend, each in a world that is used again."""
     attempt = TRIES[book.campaign.partition(" ")[0]]
-    seeds = [only] if only else [f"{book.seed} {number}" for number in range(1, count + 1)]
-    waiting = iter([seed for seed in seeds if only or not book.has(seed)])
+    waiting = iter(_waiting(book, count, only))
     taking, adding = threading.Lock(), threading.Lock()
 
     def work(number: int) -> None:

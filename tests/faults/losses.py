@@ -6,21 +6,20 @@ run takes it up. The nodes are repaired before the next try as a user would do i
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import random
 import re
 import shlex
-import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.faults.judge import BrokenError, judged
-from tests.sandbox_driver import Run, Sandbox
+from tests.sandbox_driver import Run, Sandbox, answers_ssh
 
 # Of the training; it takes longer than what fails it needs to be noticed.
 STEPS = 200
@@ -30,10 +29,13 @@ JOBS = "/opt/trainium/jobs"
 _RESUMED = re.compile(r"training: resumed from step (\d+)")
 
 
-def _answers(address: str) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((address, 22), 2) as connection:
-        return connection.recv(4) == b"SSH-"
-    return False
+def _wait(seen: Callable[[], bool], seconds: float, failure: Callable[[], str], pause: float = 0.5) -> None:
+    """Until it is seen; raises BrokenError with what ``failure`` says."""
+    until = time.monotonic() + seconds
+    while not seen():
+        if time.monotonic() > until:
+            raise BrokenError(failure())
+        time.sleep(pause)
 
 
 class Cluster:
@@ -55,12 +57,8 @@ class Cluster:
 
     def reach(self) -> None:
         """Wait until sshd answers on all of them."""
-        until = time.monotonic() + REACH
         for address in self.addresses:
-            while not _answers(address):
-                if time.monotonic() > until:
-                    raise BrokenError(f"{address} cannot be reached")
-                time.sleep(0.5)
+            _wait(partial(answers_ssh, address), REACH, partial("{} cannot be reached".format, address))
 
     def on_head(self, command: str) -> str:
         return self.sandbox.on_node(self.addresses[0], command).output.strip()
@@ -76,15 +74,22 @@ class Cluster:
         """No job is left over, and both nodes take jobs. Raises BrokenError."""
         self.reach()
         self.on_head("scancel --user=ubuntu")
-        run = self.sandbox.playbook("nodes")
+        self.must("nodes")
+        idle = "sinfo --Node --noheader --format=%T"
+        _wait(
+            lambda: self.on_head(idle).split() == ["idle"] * 2, IDLE, lambda: f"the nodes are {self.on_head(idle)}", 1
+        )
+
+    def must(self, playbook: str, *given: str) -> None:
+        """Run it to its end, which has to be a good one. Raises BrokenError."""
+        run = self.sandbox.playbook(playbook, *given)
         judged(run.output, run.returncode)
         if run.returncode:
-            raise BrokenError(f"nodes.yml failed: {' '.join(run.output.split())[-1500:]}")
-        until = time.monotonic() + IDLE
-        while (states := self.on_head("sinfo --Node --noheader --format=%T").split()) != ["idle", "idle"]:
-            if time.monotonic() > until:
-                raise BrokenError(f"the nodes are {' and '.join(states)}")
-            time.sleep(1)
+            raise BrokenError(f"{playbook}.yml failed: {_last(run)}")
+
+
+def _last(run: Run) -> str:
+    return " ".join(run.output.split())[-1500:]
 
 
 def _stop(cluster: Cluster, force: bool) -> None:
@@ -135,11 +140,7 @@ def _kill(cluster: Cluster, number: int, daemon: str) -> None:
     address = cluster.addresses[number]
     before = _restarts(cluster, address, daemon)
     cluster.sandbox.on_node(address, f"systemctl kill --kill-who=main --signal=KILL {daemon}")
-    until = time.monotonic() + REACH
-    while _restarts(cluster, address, daemon) == before:
-        if time.monotonic() > until:
-            raise BrokenError(f"nobody has started {daemon} again")
-        time.sleep(0.5)
+    _wait(lambda: _restarts(cluster, address, daemon) > before, REACH, lambda: f"nobody has started {daemon} again")
 
 
 class Loss(NamedTuple):
@@ -183,10 +184,8 @@ def _given(job: str, more: dict[str, Any]) -> tuple[str, str]:
 
 def undisturbed(cluster: Cluster) -> float:
     """The loss of a training that nothing happens to, for which the cluster is made."""
-    run = cluster.sandbox.playbook("site", *_given("loss-none", {}))
+    cluster.must("site", *_given("loss-none", {}))
     cluster.know()
-    if run.returncode:
-        raise BrokenError(f"an undisturbed training failed: {' '.join(run.output.split())[-1500:]}")
     return float(_report(cluster)["final_loss"])
 
 
@@ -225,22 +224,20 @@ def attempt(cluster: Cluster, normal: float, seed: str, say: Callable[[str], Non
     judged(first.output, first.returncode)
     if first.returncode:
         if loss.alone:
-            raise BrokenError(f"{name}: the training did not go on: {' '.join(first.output.split())[-1500:]}")
-        again = cluster.sandbox.playbook("training", *given)
-        judged(again.output, again.returncode)
-        if again.returncode:
-            raise BrokenError(f"{name}: the next run failed: {' '.join(again.output.split())[-1500:]}")
+            raise BrokenError(f"{name}: the training did not go on: {_last(first)}")
+        cluster.must("training", *given)
     _whole(cluster, normal, loss, say)
     cluster.clear()
     return 1
 
 
 def _await_checkpoint(cluster: Cluster, run: Future[Run]) -> None:
-    until = time.monotonic() + BEGIN
-    while "training: checkpoint" not in cluster.on_head(f"cat {JOBS}/{cluster.job}-*/train.log 2> /dev/null || :"):
-        if run.done() or time.monotonic() > until:
-            raise BrokenError(f"the training did not begin: {run.result().output[-800:] if run.done() else ''}")
-        time.sleep(0.3)
+    def begun() -> bool:
+        if run.done():
+            raise BrokenError(f"the training ended before its first checkpoint: {_last(run.result())}")
+        return "training: checkpoint" in cluster.on_head(f"cat {JOBS}/{cluster.job}-*/train.log 2> /dev/null || :")
+
+    _wait(begun, BEGIN, lambda: "the training did not begin", 0.3)
 
 
 def _steps(cluster: Cluster) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ VPC = "vpc-0123456789abcdef0"
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock(1000)
-    monkeypatch.setattr(lag, "time", type("", (), {"monotonic": lambda: clock.now}))
+    monkeypatch.setattr(lag, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
